@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel protection keys: memory that only its own helpers may write.
+ *
+ * A level names a set of rights. At KPKEYS_LVL_DEFAULT everything a domain
+ * owns is read-only; a helper raises the level on its own CPU for as long as
+ * it writes:
+ *
+ *	guard(kpkeys_hardened_pgtables)();
+ *	WRITE_ONCE(*ptep, pte);
+ *
+ * Between the two nothing may sleep, and nothing may call back into code that
+ * does not need the raised level.
+ *
+ * The register is the truth. The copy of the level, and what exceptions save,
+ * live in memory that is itself writable at a raised level only, so there is
+ * nothing in ordinary memory to forge.
+ */
+#ifndef _LINUX_KPKEYS_H
+#define _LINUX_KPKEYS_H
+
+#include <linux/types.h>
+
+struct page;
+struct pt_regs;
+
+/* Code that is also built for the decompressor or the vDSO has no gate. */
+#if defined(CONFIG_KPKEYS) && !defined(__DISABLE_EXPORTS) && \
+	!defined(BUILD_VDSO) && !defined(BUILD_VDSO32)
+#define KPKEYS_BUILT_IN	1
+#endif
+
+#ifdef KPKEYS_BUILT_IN
+
+#include <linux/build_bug.h>
+#include <linux/cleanup.h>
+#include <linux/jump_label.h>
+#include <linux/percpu-defs.h>
+#include <linux/preempt.h>
+#include <asm/kpkeys.h>
+#include <asm/page.h>
+#include <asm/percpu.h>
+
+/**
+ * enum kpkeys_level - what the current context may write
+ * @KPKEYS_LVL_DEFAULT: nothing that a domain owns
+ * @KPKEYS_LVL_PGTABLES: page-table pages
+ * @KPKEYS_NR_LEVELS: number of levels
+ *
+ * The rights of each are in the architecture's ARCH_KPKEYS_LEVELS table.
+ */
+enum kpkeys_level {
+	KPKEYS_LVL_DEFAULT,
+	KPKEYS_LVL_PGTABLES,
+	KPKEYS_NR_LEVELS,
+};
+
+/* What kpkeys_set_level() returns when it had nothing to write. */
+#define KPKEYS_LVL_UNCHANGED	0xff
+
+/* Task, softirq, hardirq, NMI, machine check and exceptions in each of them */
+#define KPKEYS_MAX_SAVED	16
+#define KPKEYS_MAG_SIZE		64
+
+/**
+ * struct kpkeys_saved - the gate of an interrupted section
+ * @frame: exception frame (or stack slot) that it belongs to
+ * @reg: the register's value
+ * @level: the copy's value; differs while a helper is between its two writes
+ * @lazy_depth: lazy-MMU nesting
+ */
+struct kpkeys_saved {
+	unsigned long	frame;
+	kpkeys_reg_t	reg;
+	u8		level;
+	u8		lazy_depth;
+};
+
+/**
+ * struct kpkeys_magazine - page-table pages ready for one CPU
+ * @nr: how many
+ * @page: their addresses
+ */
+struct kpkeys_magazine {
+	unsigned int	nr;
+	void		*page[KPKEYS_MAG_SIZE];
+};
+
+/**
+ * struct kpkeys_cpu - one CPU's gate; a page of its own with KPKEYS_PKEY_STATE
+ * @word: all zero when the gate is shut and nothing is saved
+ * @level: copy of the current level
+ * @lazy_depth: nesting of lazy-MMU sections
+ * @nr_saved: interrupted sections in @saved
+ * @audit_armed: a store is being let through (audit mode)
+ * @audit_flags: flags to put back after it
+ * @saved: interrupted sections, innermost last
+ * @mag: page-table pages ready for use
+ */
+struct kpkeys_cpu {
+	union {
+		u64			word;
+		struct {
+			u8		level;
+			u8		lazy_depth;
+			u8		nr_saved;
+		};
+	};
+	bool				audit_armed;
+	unsigned long			audit_flags;
+	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
+	struct kpkeys_magazine		mag;
+} __aligned(PAGE_SIZE);
+
+/**
+ * struct kpkeys_counters - per-CPU events
+ * @reg_writes: writes to the pkey register
+ * @skipped: raises that found the level raised
+ * @sections: lazy-MMU sections
+ * @exceptions_open: exceptions taken while a section was open
+ * @left_open: sections somebody forgot to close
+ * @violations: stores a pkey stopped (or reported)
+ * @pool_hits: page-table pages served without a lock
+ */
+struct kpkeys_counters {
+	unsigned long	reg_writes;
+	unsigned long	skipped;
+	unsigned long	sections;
+	unsigned long	exceptions_open;
+	unsigned long	left_open;
+	unsigned long	violations;
+	unsigned long	pool_hits;
+};
+
+DECLARE_STATIC_KEY_FALSE(kpkeys_pgtables_key);
+DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);
+DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
+
+/* True once the machine's page tables are protected; never turns false again. */
+static __always_inline bool kpkeys_pgtables_enabled(void)
+{
+	return static_branch_unlikely(&kpkeys_pgtables_key);
+}
+
+/* A sum over the table: the term of @level, and nothing for the others. */
+#define __KPKEYS_GRANTS(name, grants)	+ (level == (name) ? (grants) : 0)
+
+static __always_inline kpkeys_reg_t kpkeys_level_reg(unsigned int level)
+{
+	if (level == KPKEYS_LVL_DEFAULT)
+		return ARCH_KPKEYS_REG_DEFAULT;
+	return ARCH_KPKEYS_REG_GRANTS(0 ARCH_KPKEYS_LEVELS(__KPKEYS_GRANTS));
+}
+
+static __always_inline void __kpkeys_write_reg(kpkeys_reg_t reg)
+{
+	arch_kpkeys_write_reg(reg);
+	raw_cpu_inc(kpkeys_counters.reg_writes);
+}
+
+/*
+ * The copy says "raised" only while the register is: it lives in memory that
+ * the register protects. An exception between the two writes saves both.
+ */
+static __always_inline void __kpkeys_raise(unsigned int level)
+{
+	__kpkeys_write_reg(kpkeys_level_reg(level));
+	raw_cpu_write(kpkeys_cpu.level, level);
+}
+
+static __always_inline void __kpkeys_lower(unsigned int level)
+{
+	raw_cpu_write(kpkeys_cpu.level, level);
+	__kpkeys_write_reg(kpkeys_level_reg(level));
+}
+
+/**
+ * kpkeys_set_level - raise this CPU's gate
+ * @level: a compile-time constant other than KPKEYS_LVL_DEFAULT
+ *
+ * Preemption is off until kpkeys_restore_level(); interrupts run at
+ * KPKEYS_LVL_DEFAULT. Never out of line: a callable copy would be a gadget.
+ *
+ * Return: what kpkeys_restore_level() wants back.
+ */
+static __always_inline u8 kpkeys_set_level(const unsigned int level)
+{
+	u8 old;
+
+	BUILD_BUG_ON(!__builtin_constant_p(level) ||
+		     level == KPKEYS_LVL_DEFAULT || level >= KPKEYS_NR_LEVELS);
+
+	if (!kpkeys_pgtables_enabled())
+		return KPKEYS_LVL_UNCHANGED;
+
+	/* Even when raised: a preempted lazy section comes back lowered. */
+	preempt_disable_notrace();
+	old = raw_cpu_read(kpkeys_cpu.level);
+	if (old == level) {
+		raw_cpu_inc(kpkeys_counters.skipped);
+		return KPKEYS_LVL_UNCHANGED;
+	}
+	__kpkeys_raise(level);
+	return old;
+}
+
+/**
+ * kpkeys_restore_level - undo kpkeys_set_level()
+ * @old: what it returned
+ *
+ * A level, not a register value, is taken back: an @old that was tampered
+ * with selects another row of the table at worst, and the return to user
+ * space or the next task switch closes and reports it.
+ */
+static __always_inline void kpkeys_restore_level(u8 old)
+{
+	if (!kpkeys_pgtables_enabled())
+		return;
+	if (old != KPKEYS_LVL_UNCHANGED)
+		__kpkeys_lower(old);
+	preempt_enable_notrace();
+}
+
+/*
+ * guard(kpkeys_hardened_pgtables)(): the scope may write page tables. Spelled
+ * out, because DEFINE_CLASS() leaves inlining to the compiler.
+ */
+typedef u8 class_kpkeys_hardened_pgtables_t;
+static __always_inline u8 class_kpkeys_hardened_pgtables_constructor(void)
+{
+	return kpkeys_set_level(KPKEYS_LVL_PGTABLES);
+}
+
+static __always_inline void class_kpkeys_hardened_pgtables_destructor(u8 *old)
+{
+	kpkeys_restore_level(*old);
+}
+
+static __always_inline void *class_kpkeys_hardened_pgtables_lock_ptr(u8 *old)
+{
+	return old;
+}
+static __maybe_unused const bool
+class_kpkeys_hardened_pgtables_is_conditional = false;
+
+/**
+ * kpkeys_lazy_mmu_enter - open one section for a run of page-table writes
+ *
+ * Guards inside find the level raised. The section may nest and may sleep: a
+ * task switch lowers the gate for good, and guards then work one by one.
+ */
+static __always_inline void kpkeys_lazy_mmu_enter(void)
+{
+	if (!kpkeys_pgtables_enabled())
+		return;
+	preempt_disable_notrace();
+	if (raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT) {
+		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
+		raw_cpu_write(kpkeys_cpu.lazy_depth, 1);
+		raw_cpu_inc(kpkeys_counters.sections);
+	} else if (raw_cpu_read(kpkeys_cpu.lazy_depth)) {
+		raw_cpu_inc(kpkeys_cpu.lazy_depth);
+	}
+	preempt_enable_notrace();
+}
+
+/**
+ * kpkeys_lazy_mmu_leave - close what kpkeys_lazy_mmu_enter() opened
+ */
+static __always_inline void kpkeys_lazy_mmu_leave(void)
+{
+	u8 depth;
+
+	if (!kpkeys_pgtables_enabled())
+		return;
+	preempt_disable_notrace();
+	depth = raw_cpu_read(kpkeys_cpu.lazy_depth);
+	if (depth) {
+		raw_cpu_write(kpkeys_cpu.lazy_depth, depth - 1);
+		if (depth == 1)
+			__kpkeys_lower(KPKEYS_LVL_DEFAULT);
+	}
+	preempt_enable_notrace();
+}
+
+void __kpkeys_push(unsigned long frame);
+void __kpkeys_pop(unsigned long frame);
+void __kpkeys_close_for_switch(void);
+void __kpkeys_close_for_user(void);
+
+/**
+ * kpkeys_exception_enter - shut the gate of the code that was interrupted
+ * @frame: exception frame in kernel mode
+ *
+ * Asks the register, not the copy: the exception may have hit a helper
+ * between its two writes. First thing on every exception from kernel mode.
+ */
+static __always_inline void kpkeys_exception_enter(struct pt_regs *frame)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT))
+		__kpkeys_push((unsigned long)frame);
+}
+
+/**
+ * kpkeys_exception_exit - give an interrupted section its gate back
+ * @frame: as given to kpkeys_exception_enter(); last thing before the return
+ */
+static __always_inline void kpkeys_exception_exit(struct pt_regs *frame)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(raw_cpu_read(kpkeys_cpu.nr_saved)))
+		__kpkeys_pop((unsigned long)frame);
+}
+
+/**
+ * kpkeys_softirq_enter - the same for softirqs that local_bh_enable() runs
+ * @slot: any variable on the caller's stack
+ */
+static __always_inline void kpkeys_softirq_enter(void *slot)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT) &&
+	    arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT)
+		__kpkeys_push((unsigned long)slot);
+}
+
+/**
+ * kpkeys_softirq_exit - undo kpkeys_softirq_enter()
+ * @slot: the same variable
+ */
+static __always_inline void kpkeys_softirq_exit(void *slot)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(raw_cpu_read(kpkeys_cpu.nr_saved)))
+		__kpkeys_pop((unsigned long)slot);
+}
+
+/**
+ * kpkeys_task_switch - no task hands an open gate to the next one
+ *
+ * Nothing is kept for the task that leaves: only lazy-MMU sections can be
+ * open here, and each write inside one has a guard of its own.
+ */
+static __always_inline void kpkeys_task_switch(void)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(raw_cpu_read(kpkeys_cpu.word)))
+		__kpkeys_close_for_switch();
+}
+
+/**
+ * kpkeys_exit_to_user - a section left open is reported and closed here
+ */
+static __always_inline void kpkeys_exit_to_user(void)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(raw_cpu_read(kpkeys_cpu.word)))
+		__kpkeys_close_for_user();
+}
+
+/**
+ * kpkeys_ptp_alloc - take page-table pages from the pool
+ * @gfp: __GFP_ZERO, __GFP_ACCOUNT and whether it may sleep are honoured
+ * @order: 0, or 1 for the pair of top-level tables of page-table isolation
+ * @nid: preferred NUMA node or NUMA_NO_NODE
+ *
+ * Return: the (first) page, not compound, or NULL. Never an unkeyed one.
+ */
+struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid);
+
+/**
+ * kpkeys_ptp_free - give page-table pages back to the pool
+ * @page: as returned by kpkeys_ptp_alloc(), or a keyed page of the boot tables
+ * @order: as given there
+ *
+ * Works in any context but NMI. The memory stays keyed.
+ */
+void kpkeys_ptp_free(struct page *page, unsigned int order);
+
+bool kpkeys_ptp_owns(struct page *page);
+void kpkeys_hardened_pgtables_init(void);
+void kpkeys_key_late_table(void *pgd, const char *name);
+bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
+			 unsigned long address);
+bool kpkeys_handle_debug(struct pt_regs *regs);
+bool kpkeys_wanted(void);
+
+#else /* !KPKEYS_BUILT_IN */
+
+#include <linux/cleanup.h>
+
+static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
+static __always_inline void kpkeys_lazy_mmu_enter(void) { }
+static __always_inline void kpkeys_lazy_mmu_leave(void) { }
+static __always_inline void kpkeys_exception_enter(struct pt_regs *frame) { }
+static __always_inline void kpkeys_exception_exit(struct pt_regs *frame) { }
+static __always_inline void kpkeys_softirq_enter(void *slot) { }
+static __always_inline void kpkeys_softirq_exit(void *slot) { }
+static __always_inline void kpkeys_task_switch(void) { }
+static __always_inline void kpkeys_exit_to_user(void) { }
+static inline struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order,
+					    int nid)
+{
+	return NULL;
+}
+static inline void kpkeys_ptp_free(struct page *page, unsigned int order) { }
+static inline bool kpkeys_ptp_owns(struct page *page) { return false; }
+static inline void kpkeys_hardened_pgtables_init(void) { }
+static inline void kpkeys_key_late_table(void *pgd, const char *name) { }
+static inline bool kpkeys_handle_fault(struct pt_regs *regs,
+				       unsigned long error_code,
+				       unsigned long address)
+{
+	return false;
+}
+static inline bool kpkeys_handle_debug(struct pt_regs *regs) { return false; }
+static inline bool kpkeys_wanted(void) { return false; }
+
+typedef u8 class_kpkeys_hardened_pgtables_t;
+static __always_inline u8 class_kpkeys_hardened_pgtables_constructor(void)
+{
+	return 0;
+}
+
+static __always_inline void class_kpkeys_hardened_pgtables_destructor(u8 *old)
+{
+}
+
+static __always_inline void *class_kpkeys_hardened_pgtables_lock_ptr(u8 *old)
+{
+	return old;
+}
+static __maybe_unused const bool
+class_kpkeys_hardened_pgtables_is_conditional = false;
+
+#endif /* KPKEYS_BUILT_IN */
+
+#endif /* _LINUX_KPKEYS_H */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The gate across exceptions, softirqs, task switches and the return to user
+ * space.
+ *
+ * What an exception interrupts is pushed to a per-CPU stack that is writable
+ * at a raised level only, together with the address of the exception frame.
+ * The way back looks at that stack alone: neither the frame nor the task holds
+ * anything that could be changed to open the gate.
+ *
+ * All accesses are relative to the CPU's base register. raw_cpu_ptr() would
+ * take the offset from ordinary memory.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/bug.h>
+#include <linux/pid.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+
+#include "internal.h"
+
+static __always_inline bool valid_reg(kpkeys_reg_t reg)
+{
+	unsigned int level;
+
+	for (level = 0; level < KPKEYS_NR_LEVELS; level++)
+		if (reg == kpkeys_level_reg(level))
+			return true;
+	return false;
+}
+
+/**
+ * __kpkeys_push - save the gate of interrupted code and shut it
+ * @frame: identifies the interrupted code
+ */
+noinstr void __kpkeys_push(unsigned long frame)
+{
+	kpkeys_reg_t reg = arch_kpkeys_read_reg();
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
+
+	if (unlikely(n >= KPKEYS_MAX_SAVED)) {
+		arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
+		BUG();
+	}
+
+	/* An NMI from here on uses the slots above this one. */
+	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
+	barrier();
+	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
+	raw_cpu_write(kpkeys_cpu.saved[n].reg, reg);
+	raw_cpu_write(kpkeys_cpu.saved[n].level,
+		      raw_cpu_read(kpkeys_cpu.level));
+	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth,
+		      raw_cpu_read(kpkeys_cpu.lazy_depth));
+	raw_cpu_inc(kpkeys_counters.exceptions_open);
+	raw_cpu_write(kpkeys_cpu.lazy_depth, 0);
+	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
+}
+
+/**
+ * __kpkeys_pop - give back what __kpkeys_push() saved for @frame, if anything
+ * @frame: as given to __kpkeys_push()
+ *
+ * The innermost entry may belong to a frame further out: then @frame
+ * interrupted code whose gate was shut.
+ */
+noinstr void __kpkeys_pop(unsigned long frame)
+{
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved) - 1;
+	kpkeys_reg_t reg = raw_cpu_read(kpkeys_cpu.saved[n].reg);
+	u8 level = raw_cpu_read(kpkeys_cpu.saved[n].level);
+	u8 lazy_depth = raw_cpu_read(kpkeys_cpu.saved[n].lazy_depth);
+
+	if (raw_cpu_read(kpkeys_cpu.saved[n].frame) != frame)
+		return;
+	if (WARN_ON_ONCE(!valid_reg(reg)))
+		return;
+
+	/* Raised first: nr_saved cannot be written otherwise. */
+	__kpkeys_write_reg(reg);
+	raw_cpu_write(kpkeys_cpu.nr_saved, n);
+	raw_cpu_write(kpkeys_cpu.lazy_depth, lazy_depth);
+	raw_cpu_write(kpkeys_cpu.level, level);
+}
+
+/* Forget everything: the code that was interrupted goes on with a shut gate. */
+static __always_inline void close_gate(void)
+{
+	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	raw_cpu_write(kpkeys_cpu.word, 0);
+	__kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
+}
+
+/**
+ * __kpkeys_close_for_switch - close the gate of the task that leaves this CPU
+ *
+ * Entries of the save stack belong to this task: an interrupt that preempts
+ * it, or a lazy-MMU section that sleeps. Nobody will ask for them again.
+ */
+void __kpkeys_close_for_switch(void)
+{
+	bool forgotten = raw_cpu_read(kpkeys_cpu.level) &&
+			 !raw_cpu_read(kpkeys_cpu.lazy_depth);
+
+	close_gate();
+	if (!forgotten)
+		return;
+	raw_cpu_inc(kpkeys_counters.left_open);
+	/* The run queue is locked. */
+	printk_deferred(KERN_ERR "kpkeys: section left open by %s[%d] at a task switch\n",
+			current->comm, task_pid_nr(current));
+}
+
+/**
+ * __kpkeys_close_for_user - close a gate somebody left open
+ */
+void __kpkeys_close_for_user(void)
+{
+	close_gate();
+	raw_cpu_inc(kpkeys_counters.left_open);
+	pr_err("section left open by %s[%d] on return to user space\n",
+	       current->comm, task_pid_nr(current));
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private to mm/kpkeys and the architectures' backends. */
+#ifndef _MM_KPKEYS_INTERNAL_H
+#define _MM_KPKEYS_INTERNAL_H
+
+#include <linux/kpkeys.h>
+#include <linux/list.h>
+#include <linux/mm_types.h>
+#include <linux/nodemask.h>
+
+enum kpkeys_mode {
+	KPKEYS_OFF,
+	KPKEYS_AUDIT,
+	KPKEYS_ENFORCE,
+};
+
+/* A region is what one large direct-map entry spans. */
+#define KPKEYS_REGION_ORDER	(PMD_SHIFT - PAGE_SHIFT)
+#define KPKEYS_REGION_PAGES	(1U << KPKEYS_REGION_ORDER)
+#define KPKEYS_OCCUPANCY	4	/* lists of regions, by free pages */
+
+/**
+ * struct kpkeys_node - depot of one NUMA node
+ * @regions: regions with free pages, the fullest in the first list
+ * @orphans: freed pages of the boot tables, linked through their first word
+ * @nr_free: free pages in @regions
+ * @nr_orphans: pages in @orphans
+ */
+struct kpkeys_node {
+	struct list_head	regions[KPKEYS_OCCUPANCY];
+	void			*orphans;
+	unsigned long		nr_free;
+	unsigned long		nr_orphans;
+};
+
+#define KPKEYS_MAX_LATE		4
+
+/* A top-level table no walk from the others finds. */
+struct kpkeys_late_table {
+	pgd_t			*pgd;
+	const char		*name;
+};
+
+/**
+ * struct kpkeys_state - global state; whole pages with KPKEYS_PKEY_STATE
+ * @mode: what a violation leads to; may only be tightened
+ * @boot_pages: page-table pages keyed where they were
+ * @state_pages: pages like this one
+ * @region_pages: pages of the pool, free and used
+ * @nr_regions: regions; each spends a page on its header
+ * @late: tables built after the kernel's own were keyed
+ * @node: the depots
+ */
+struct kpkeys_state {
+	enum kpkeys_mode	mode;
+	unsigned long		boot_pages;
+	unsigned long		state_pages;
+	unsigned long		region_pages;
+	unsigned long		nr_regions;
+	struct kpkeys_late_table	late[KPKEYS_MAX_LATE];
+	struct kpkeys_node	node[MAX_NUMNODES];
+} __aligned(PAGE_SIZE);
+
+/* Events too rare for per-CPU counters. */
+struct kpkeys_events {
+	atomic_long_t	pool_refills;
+	atomic_long_t	pool_refill_failures;
+	atomic_long_t	pages_keyed;
+	atomic_long_t	key_tlb_flushes;
+	atomic_long_t	direct_map_splits;
+	atomic_long_t	unkeyed_fallbacks;
+	atomic_long_t	shrink_returned;
+	atomic_long_t	freelist_errors;
+	atomic_long_t	pool_blocks;
+	atomic_long_t	pool_chunks;
+};
+
+extern struct kpkeys_state kpkeys_state;
+extern struct kpkeys_events kpkeys_events;
+
+static inline void kpkeys_event(atomic_long_t *event)
+{
+	atomic_long_inc(event);
+}
+
+/* walk.c */
+/* Returns whether to go further down. */
+typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg);
+
+#define KPKEYS_LEVEL_PTE	1
+#define KPKEYS_LEVEL_PMD	2
+#define KPKEYS_LEVEL_PUD	3
+#define KPKEYS_LEVEL_P4D	4
+#define KPKEYS_LEVEL_PGD	5
+
+/* Which half of a top-level table to walk. */
+#define KPKEYS_WALK_USER	1
+#define KPKEYS_WALK_KERNEL	2
+#define KPKEYS_WALK_ALL		3
+
+void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
+		     kpkeys_ptp_fn fn, void *arg);
+void kpkeys_walk_kernel(kpkeys_ptp_fn fn, void *arg);
+void kpkeys_walk_user(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn, void *arg);
+const char *kpkeys_level_name(int level);
+
+/* pgtables.c */
+int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey, bool alias);
+int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
+void kpkeys_flush(void);
+
+/* pool.c */
+bool kpkeys_ptp_is_free(struct page *page);
+unsigned long kpkeys_pool_nr_free(void);
+unsigned long kpkeys_pool_nr_used(void);
+
+/* depot.c */
+unsigned long kpkeys_depot_nr_free(void);
+unsigned long kpkeys_depot_nr_orphans(void);
+unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
+
+/* report.c */
+void kpkeys_report(struct pt_regs *regs, unsigned long address);
+
+/* The architecture's backend. */
+const char *arch_kpkeys_unsupported(void);
+int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
+			 bool alias);
+void arch_kpkeys_flush(void);
+int arch_kpkeys_addr_pkey(unsigned long addr);
+unsigned long arch_kpkeys_mapping_size(unsigned long addr);
+void *arch_kpkeys_alias(void *addr);
+void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
+void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
+				void *arg);
+phys_addr_t arch_kpkeys_phys(unsigned long addr);
+
+#endif /* _MM_KPKEYS_INTERNAL_H */
