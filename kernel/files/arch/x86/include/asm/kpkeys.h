@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel protection keys on x86-64: PKS, the IA32_PKRS register.
+ *
+ * Only <linux/kpkeys.h> includes this file.
+ */
+#ifndef _ASM_X86_KPKEYS_H
+#define _ASM_X86_KPKEYS_H
+
+#include <linux/types.h>
+#include <asm/msr-index.h>
+
+#define KPKEYS_PKEY_DEFAULT	0
+#define KPKEYS_PKEY_STATE	1	/* the gate's own bookkeeping */
+#define KPKEYS_PKEY_PGTABLES	2
+
+#define PKRS_AD(pkey)		(1U << ((pkey) * 2))
+#define PKRS_WD(pkey)		(2U << ((pkey) * 2))
+
+/*
+ * The one table: each level, and what DEFAULT denies that this level grants.
+ * Every raised level may also write the gate's own state.
+ */
+#define ARCH_KPKEYS_LEVELS(L)						\
+	L(KPKEYS_LVL_PGTABLES, PKRS_WD(KPKEYS_PKEY_PGTABLES))
+
+/* A constant, not a macro: ARCH_KPKEYS_LEVELS() must not nest. */
+#define __PKRS_ADD(name, grants)	+ (grants)
+enum {
+	ARCH_KPKEYS_REG_DEFAULT =
+		PKRS_WD(KPKEYS_PKEY_STATE) ARCH_KPKEYS_LEVELS(__PKRS_ADD)
+};
+
+#define ARCH_KPKEYS_REG_GRANTS(grants)					\
+	(ARCH_KPKEYS_REG_DEFAULT & ~(PKRS_WD(KPKEYS_PKEY_STATE) | (grants)))
+
+typedef u32 kpkeys_reg_t;
+
+/*
+ * Memory accesses that PKRS governs do not pass an earlier WRMSR to it, not
+ * even speculatively (SDM vol. 3, 4.6.2), so neither direction needs a fence.
+ */
+static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
+{
+	asm volatile("wrmsr" : : "c" (MSR_IA32_PKRS), "a" (reg), "d" (0)
+		     : "memory");
+}
+
+static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
+{
+	u32 low, high;
+
+	asm volatile("rdmsr" : "=a" (low), "=d" (high) : "c" (MSR_IA32_PKRS)
+		     : "memory");
+	return low;
+}
+
+/* Fault error codes that mean "a kernel pkey stopped this store". */
+#define ARCH_KPKEYS_PF_MASK	(X86_PF_PK | X86_PF_WRITE | X86_PF_USER)
+#define ARCH_KPKEYS_PF_STORE	(X86_PF_PK | X86_PF_WRITE)
+
+#endif /* _ASM_X86_KPKEYS_H */

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Kernel protection keys: the PKS backend. */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/efi.h>
+#include <linux/init.h>
+#include <linux/kprobes.h>
+#include <linux/kpkeys.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include <asm/cpufeature.h>
+#include <asm/kpkeys_mm.h>
+#include <asm/pgalloc.h>
+#include <asm/sections.h>
+#include <asm/set_memory.h>
+#include <asm/text-patching.h>
+#include <asm/tlbflush.h>
+#include <asm/trap_pf.h>
+
+#include "../../../mm/kpkeys/internal.h"
+
+/**
+ * kpkeys_setup_cpu - shut this CPU's gate
+ *
+ * Before CR4.PKS is set, on every CPU and after every sleep: the register is
+ * zero then, and zero allows everything.
+ */
+void kpkeys_setup_cpu(void)
+{
+	if (boot_cpu_has(X86_FEATURE_PKS) && kpkeys_wanted())
+		arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
+}
+
+/**
+ * arch_kpkeys_unsupported - why this machine cannot do it
+ *
+ * Return: the reason, or NULL if it can.
+ */
+const char *arch_kpkeys_unsupported(void)
+{
+	if (cpu_feature_enabled(X86_FEATURE_XENPV))
+		return "a Xen PV guest does not own its page tables";
+	if (!boot_cpu_has(X86_FEATURE_PKS))
+		return "this CPU has no protection keys for supervisor pages (PKS)";
+	if (!(cr4_read_shadow() & X86_CR4_PKS))
+		return "CR4.PKS is not set";
+	return NULL;
+}
+
+/**
+ * arch_kpkeys_set_pkey - change the key of kernel mappings
+ * @addr: page-aligned address
+ * @nr: number of pages
+ * @pkey: the key
+ * @alias: change the other mappings of these pages as well
+ */
+int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
+			 bool alias)
+{
+	return set_memory_pkey(addr, nr, pkey, alias);
+}
+
+/**
+ * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
+ */
+void arch_kpkeys_flush(void)
+{
+	flush_tlb_all();
+}
+
+/**
+ * arch_kpkeys_addr_pkey - key of the mapping at a kernel address
+ * @addr: any address
+ *
+ * Return: the key or -1 if nothing is mapped there.
+ */
+int arch_kpkeys_addr_pkey(unsigned long addr)
+{
+	unsigned int level;
+	pte_t *pte = lookup_address(addr, &level);
+
+	if (!pte || !(pte_val(*pte) & _PAGE_PRESENT))
+		return -1;
+	return (pte_val(*pte) & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
+}
+
+/**
+ * arch_kpkeys_mapping_size - size of the page that maps a kernel address
+ * @addr: any address
+ *
+ * Return: bytes, or 0 if nothing is mapped there.
+ */
+unsigned long arch_kpkeys_mapping_size(unsigned long addr)
+{
+	unsigned int level;
+	pte_t *pte = lookup_address(addr, &level);
+
+	return pte ? page_level_size(level) : 0;
+}
+
+/**
+ * arch_kpkeys_phys - physical address behind a mapped kernel address
+ * @addr: any mapped address
+ */
+phys_addr_t arch_kpkeys_phys(unsigned long addr)
+{
+	return slow_virt_to_phys((void *)addr);
+}
+
+/**
+ * arch_kpkeys_alias - the kernel image's mapping of a direct-map address
+ * @addr: direct-map address
+ *
+ * Return: the other address, or NULL if the page is not part of the image.
+ */
+void *arch_kpkeys_alias(void *addr)
+{
+	phys_addr_t pa = __pa(addr);
+
+	if (pa < __pa_symbol(_text) || pa >= __pa_symbol(_end))
+		return NULL;
+	return (void *)(pa - phys_base + __START_KERNEL_map);
+}
+
+static pgd_t *user_half(pgd_t *pgd)
+{
+#ifdef CONFIG_MITIGATION_PAGE_TABLE_ISOLATION
+	return kernel_to_user_pgdp(pgd);
+#else
+	return NULL;
+#endif
+}
+
+/**
+ * arch_kpkeys_walk_user_half - tables user space runs on under isolation
+ * @pgd: the kernel's half
+ * @name: handed on
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: handed on
+ *
+ * The second page exists with isolation off at run time, too, but is empty.
+ */
+void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
+				void *arg)
+{
+	if (!user_half(pgd))
+		return;
+	if (boot_cpu_has(X86_FEATURE_PTI))
+		kpkeys_walk_pgd(user_half(pgd), KPKEYS_WALK_ALL, name, fn, arg);
+	else
+		fn(user_half(pgd), KPKEYS_LEVEL_PGD, name, arg);
+}
+
+static void walk_special_mm(struct mm_struct *mm, const char *name,
+			    kpkeys_ptp_fn fn, void *arg)
+{
+	kpkeys_walk_pgd(mm->pgd, KPKEYS_WALK_ALL, name, fn, arg);
+	arch_kpkeys_walk_user_half(mm->pgd, name, fn, arg);
+}
+
+/**
+ * arch_kpkeys_walk_extra - kernel tables that no process and not init_mm has
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: handed on
+ */
+void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
+{
+	arch_kpkeys_walk_user_half(init_mm.pgd, "kernel user half", fn, arg);
+	if (poking_mm)
+		walk_special_mm(poking_mm, "poking_mm", fn, arg);
+#ifdef CONFIG_EFI
+	if (efi_enabled(EFI_RUNTIME_SERVICES) && efi_mm.pgd)
+		walk_special_mm(&efi_mm, "efi_mm", fn, arg);
+#endif
+}
+
+static bool is_armed(void)
+{
+	return raw_cpu_read(kpkeys_cpu.audit_armed);
+}
+
+/*
+ * A guard would trust the copy of the level. Audit lets an attacker write that,
+ * too, and must not fault while it handles the fault.
+ */
+static void open_for_audit(void)
+{
+	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+}
+
+static void close_for_audit(void)
+{
+	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
+}
+
+/* An open gate for the frame's code; an NMI in between finds its own slot. */
+static void save_open_gate(unsigned long frame, u8 n)
+{
+	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
+	barrier();
+	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
+	raw_cpu_write(kpkeys_cpu.saved[n].reg,
+		      kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	raw_cpu_write(kpkeys_cpu.saved[n].level, KPKEYS_LVL_DEFAULT);
+	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth, 0);
+}
+
+/*
+ * Give the interrupted code an open gate for one instruction. No interrupt and
+ * so no preemption until the debug exception behind it.
+ */
+static bool let_through(struct pt_regs *regs)
+{
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
+
+	if (n >= KPKEYS_MAX_SAVED)
+		return false;
+	open_for_audit();
+	save_open_gate((unsigned long)regs, n);
+	if (!is_armed()) {
+		raw_cpu_write(kpkeys_cpu.audit_flags, regs->flags &
+			      (X86_EFLAGS_IF | X86_EFLAGS_TF));
+		raw_cpu_write(kpkeys_cpu.audit_armed, true);
+	}
+	close_for_audit();
+	regs->flags |= X86_EFLAGS_TF;
+	regs->flags &= ~X86_EFLAGS_IF;
+	return true;
+}
+
+/**
+ * kpkeys_handle_fault - a page fault that may be a violation
+ * @regs: of the access
+ * @error_code: from the CPU
+ * @address: of the access
+ *
+ * Return: true if the access is to be repeated, false to go on as for any bad
+ * kernel access.
+ */
+bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
+			 unsigned long address)
+{
+	if (!kpkeys_pgtables_enabled() ||
+	    (error_code & ARCH_KPKEYS_PF_MASK) != ARCH_KPKEYS_PF_STORE)
+		return false;
+	kpkeys_report(regs, address);
+	return kpkeys_state.mode == KPKEYS_AUDIT && let_through(regs);
+}
+NOKPROBE_SYMBOL(kpkeys_handle_fault);
+
+/**
+ * kpkeys_handle_debug - the end of a store that audit let through
+ * @regs: behind the store
+ *
+ * The exception pushed the open gate it found; it must not come back.
+ *
+ * Return: true if this single step was ours.
+ */
+bool kpkeys_handle_debug(struct pt_regs *regs)
+{
+	u8 n;
+
+	if (!kpkeys_pgtables_enabled() || !is_armed())
+		return false;
+	open_for_audit();
+	raw_cpu_write(kpkeys_cpu.audit_armed, false);
+	n = raw_cpu_read(kpkeys_cpu.nr_saved);
+	if (n && raw_cpu_read(kpkeys_cpu.saved[n - 1].frame) ==
+	    (unsigned long)regs)
+		raw_cpu_write(kpkeys_cpu.nr_saved, n - 1);
+	close_for_audit();
+	regs->flags &= ~(X86_EFLAGS_IF | X86_EFLAGS_TF);
+	regs->flags |= raw_cpu_read(kpkeys_cpu.audit_flags);
+	return true;
+}
+NOKPROBE_SYMBOL(kpkeys_handle_debug);
