@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Where the depot's memory comes from and goes to: blocks of the page
+ * allocator, keyed once, and given back whole when memory is short.
+ *
+ * Lock order: regions_lock (mutex), then kpkeys_node_lock (raw, interrupts
+ * off). Nothing is allocated with reclaim under either of them.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/bitmap.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/shrinker.h>
+#include <linux/workqueue.h>
+
+#include "depot.h"
+
+/* The allocator retries this order until it succeeds or a task is killed. */
+#define CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
+
+/* The set of regions: who adds or removes one holds it. */
+static DEFINE_MUTEX(regions_lock);
+
+static void init_region(struct kpkeys_region *region, int nid,
+			unsigned int nr)
+{
+	unsigned int first = page_slot(region);
+
+	memset(region, 0, sizeof(*region));
+	INIT_LIST_HEAD(&region->list);
+	region->index = region_index(region);
+	region->nid = nid;
+	region->nr_owned = nr;
+	region->nr_free = nr - 1;
+	bitmap_set(region->owned, first, nr);
+	bitmap_set(region->free, first + 1, nr - 1);
+}
+
+static void free_unkeyed(void *addr, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		free_page((unsigned long)addr + i * PAGE_SIZE);
+}
+
+/* Some of the pages may be keyed. One that stays so must not be given away. */
+static void undo_keying(void *addr, unsigned int nr)
+{
+	if (kpkeys_set_pkey(addr, nr, KPKEYS_PKEY_DEFAULT, false)) {
+		kpkeys_event(&kpkeys_events.unkeyed_fallbacks);
+		pr_err("%u pages at %px stay keyed and are lost\n", nr, addr);
+		return;
+	}
+	free_unkeyed(addr, nr);
+}
+
+static void *alloc_keyed(int nid, gfp_t gfp, unsigned int order)
+{
+	struct page *page;
+	void *addr;
+
+	page = alloc_pages_node(nid, gfp, order);
+	if (!page)
+		return NULL;
+	split_page(page, order);
+	addr = page_address(page);
+	init_region(addr, page_to_nid(page), 1U << order);
+	if (kpkeys_set_pkey_noflush(addr, 1U << order, KPKEYS_PKEY_PGTABLES,
+				    false)) {
+		undo_keying(addr, 1U << order);
+		return NULL;
+	}
+	return addr;
+}
+
+/* A chunk in a region that exists: its own header becomes a page as well. */
+static void merge(struct kpkeys_region *region, struct kpkeys_region *chunk)
+{
+	unsigned int first = page_slot(chunk), nr = chunk->nr_owned;
+
+	bitmap_set(region->owned, first, nr);
+	bitmap_set(region->free, first, nr);
+	region->nr_owned += nr;
+	region->nr_free += nr;
+	node_of(region->nid)->nr_free += nr;
+}
+
+static void link_region(struct kpkeys_region *region,
+			struct kpkeys_region *fresh)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpkeys_node_lock[fresh->nid], flags);
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_state.region_pages += fresh->nr_owned;
+		if (region) {
+			merge(region, fresh);
+		} else {
+			region = fresh;
+			node_of(region->nid)->nr_free += region->nr_free;
+			kpkeys_state.nr_regions++;
+		}
+		kpkeys_relink(region);
+	}
+	raw_spin_unlock_irqrestore(&kpkeys_node_lock[fresh->nid], flags);
+}
+
+static int publish(struct kpkeys_region *fresh)
+{
+	struct kpkeys_region *region;
+	int ret = 0;
+
+	mutex_lock(&regions_lock);
+	region = kpkeys_find_region(fresh);
+	if (!region)
+		ret = xa_err(xa_store(&kpkeys_regions, fresh->index, fresh,
+				      GFP_ATOMIC));
+	if (!ret)
+		link_region(region, fresh);
+	mutex_unlock(&regions_lock);
+	return ret;
+}
+
+/**
+ * kpkeys_depot_refill - take memory from the page allocator and key it
+ * @nid: preferred node
+ * @gfp: of the allocation that needs it; may sleep
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int kpkeys_depot_refill(int nid, gfp_t gfp)
+{
+	unsigned int order = KPKEYS_REGION_ORDER;
+	void *addr;
+
+	gfp &= ~(__GFP_ZERO | __GFP_ACCOUNT | __GFP_COMP | __GFP_HIGHMEM |
+		 __GFP_MOVABLE);
+	addr = alloc_keyed(nid, gfp | __GFP_NOWARN | __GFP_NORETRY, order);
+	if (!addr) {
+		order = CHUNK_ORDER;
+		addr = alloc_keyed(nid, gfp, order);
+	}
+	if (addr)
+		kpkeys_flush();
+	if (addr && publish(addr)) {
+		undo_keying(addr, 1U << order);
+		addr = NULL;
+	}
+	if (!addr) {
+		kpkeys_event(&kpkeys_events.pool_refill_failures);
+		return -ENOMEM;
+	}
+	kpkeys_event(&kpkeys_events.pool_refills);
+	kpkeys_event(order == CHUNK_ORDER ? &kpkeys_events.pool_chunks :
+					    &kpkeys_events.pool_blocks);
+	return 0;
+}
+
+static void refill_work(struct work_struct *work)
+{
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY)
+		if (READ_ONCE(node_of(nid)->nr_free) < KPKEYS_RESERVE)
+			kpkeys_depot_refill(nid, GFP_KERNEL);
+}
+
+static DECLARE_WORK(refill, refill_work);
+
+/**
+ * kpkeys_depot_refill_later - somebody used the reserve: fill it up
+ */
+void kpkeys_depot_refill_later(void)
+{
+	if (system_unbound_wq)
+		queue_work(system_unbound_wq, &refill);
+}
+
+static void *boot_region __initdata;
+
+/**
+ * kpkeys_depot_bootstrap - get the first block while guards are still off
+ */
+int __init kpkeys_depot_bootstrap(void)
+{
+	int nid, i;
+
+	for (nid = 0; nid < MAX_NUMNODES; nid++) {
+		raw_spin_lock_init(&kpkeys_node_lock[nid]);
+		for (i = 0; i < KPKEYS_OCCUPANCY; i++)
+			INIT_LIST_HEAD(&node_of(nid)->regions[i]);
+	}
+	boot_region = alloc_keyed(numa_mem_id(), GFP_KERNEL,
+				  KPKEYS_REGION_ORDER);
+	return boot_region ? 0 : -ENOMEM;
+}
+
+/**
+ * kpkeys_depot_start - hand the first block to the depot; guards are on
+ */
+void __init kpkeys_depot_start(void)
+{
+	if (publish(boot_region))
+		panic("kpkeys: no memory for the page-table pool");
+	kpkeys_event(&kpkeys_events.pool_blocks);
+}
+
+static bool is_idle(const struct kpkeys_region *region)
+{
+	return region->nr_free == region->nr_owned - 1;
+}
+
+/* Somebody who looked the page up by number may still hold a reference. */
+static bool is_quiet(const struct kpkeys_region *region)
+{
+	unsigned int slot;
+
+	for_each_set_bit(slot, region->owned, KPKEYS_REGION_PAGES)
+		if (page_ref_count(virt_to_page(slot_page(region, slot))) != 1)
+			return false;
+	return true;
+}
+
+static struct kpkeys_region *unlink_idle(int nid)
+{
+	struct kpkeys_node *node = node_of(nid);
+	struct kpkeys_region *region;
+	int i;
+
+	for (i = KPKEYS_OCCUPANCY - 1; i >= 0; i--) {
+		list_for_each_entry(region, &node->regions[i], list) {
+			if (!is_idle(region) || !is_quiet(region) ||
+			    node->nr_free < region->nr_free + KPKEYS_RESERVE)
+				continue;
+			list_del_init(&region->list);
+			node->nr_free -= region->nr_free;
+			kpkeys_state.region_pages -= region->nr_owned;
+			kpkeys_state.nr_regions--;
+			return region;
+		}
+	}
+	return NULL;
+}
+
+static struct kpkeys_region *unlink_idle_locked(int nid)
+{
+	struct kpkeys_region *region;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&kpkeys_node_lock[nid], flags);
+	scoped_guard(kpkeys_hardened_pgtables)
+		region = unlink_idle(nid);
+	raw_spin_unlock_irqrestore(&kpkeys_node_lock[nid], flags);
+	return region;
+}
+
+/* Runs of owned pages; the header goes last, it says which they are. */
+static void release(struct kpkeys_region *region)
+{
+	DECLARE_BITMAP(owned, KPKEYS_REGION_PAGES);
+	unsigned int start, end;
+	struct kpkeys_region at = { .index = region->index };
+
+	bitmap_copy(owned, region->owned, KPKEYS_REGION_PAGES);
+	for_each_set_bitrange(start, end, owned, KPKEYS_REGION_PAGES) {
+		kpkeys_pool_forget(slot_page(&at, start), end - start);
+		undo_keying(slot_page(&at, start), end - start);
+	}
+}
+
+static unsigned long shrink_node(int nid, unsigned long nr_pages)
+{
+	struct kpkeys_region *region;
+	unsigned long freed = 0;
+
+	while (freed < nr_pages) {
+		region = unlink_idle_locked(nid);
+		if (!region)
+			break;
+		xa_erase(&kpkeys_regions, region->index);
+		freed += region->nr_owned;
+		release(region);
+	}
+	return freed;
+}
+
+/**
+ * kpkeys_depot_shrink - give whole idle regions back to the page allocator
+ * @nr_pages: stop after this many pages
+ *
+ * Return: pages given back.
+ */
+unsigned long kpkeys_depot_shrink(unsigned long nr_pages)
+{
+	unsigned long freed = 0;
+	int nid;
+
+	mutex_lock(&regions_lock);
+	for_each_node_state(nid, N_MEMORY)
+		if (freed < nr_pages)
+			freed += shrink_node(nid, nr_pages - freed);
+	mutex_unlock(&regions_lock);
+	atomic_long_add(freed, &kpkeys_events.shrink_returned);
+	return freed;
+}
+
+static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long free = READ_ONCE(node_of(sc->nid)->nr_free);
+
+	return free > KPKEYS_REGION_PAGES + KPKEYS_RESERVE ? free - KPKEYS_RESERVE : 0;
+}
+
+static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
+{
+	unsigned long freed;
+
+	mutex_lock(&regions_lock);
+	freed = shrink_node(sc->nid, sc->nr_to_scan);
+	mutex_unlock(&regions_lock);
+	atomic_long_add(freed, &kpkeys_events.shrink_returned);
+	return freed ?: SHRINK_STOP;
+}
+
+static int __init shrinker_init(void)
+{
+	struct shrinker *s;
+
+	if (!kpkeys_pgtables_enabled())
+		return 0;
+	s = shrinker_alloc(SHRINKER_NUMA_AWARE, "kpkeys-pool");
+	if (!s)
+		return -ENOMEM;
+	s->count_objects = shrink_count;
+	s->scan_objects = shrink_scan;
+	shrinker_register(s);
+	return 0;
+}
+late_initcall(shrinker_init);
