@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The checker: every page-table page carries the key, and nothing else does.
+ *
+ * Runs with the machine stopped, so that what it counts is one moment.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/cpu.h>
+#include <linux/memory_hotplug.h>
+#include <linux/mm.h>
+#include <linux/nmi.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/stop_machine.h>
+
+#include "internal.h"
+#include "check.h"
+
+static void finding(struct kpkeys_check *check, const char *what,
+		    unsigned long pfn, int level, const char *name)
+{
+	struct kpkeys_finding *f;
+
+	if (check->nr_findings == KPKEYS_MAX_FINDINGS)
+		return;
+	f = &check->finding[check->nr_findings++];
+	f->what = what;
+	f->pfn = pfn;
+	f->level = level;
+	strscpy(f->name, name, sizeof(f->name));
+}
+
+static bool alias_is_keyed(void *addr)
+{
+	void *alias = arch_kpkeys_alias(addr);
+
+	/* Parts of the image mapping are gone after boot: -1 is fine, too. */
+	return !alias || arch_kpkeys_addr_pkey((unsigned long)alias) !=
+	       KPKEYS_PKEY_DEFAULT;
+}
+
+static bool check_table(void *ptp, int level, const char *name, void *arg)
+{
+	struct kpkeys_check *check = arg;
+	void *addr = __va(__pa(ptp));
+
+	check->ptp_total++;
+	if (arch_kpkeys_addr_pkey((unsigned long)addr) !=
+	    KPKEYS_PKEY_PGTABLES || !alias_is_keyed(addr)) {
+		check->ptp_unkeyed++;
+		finding(check, "UNKEYED", __pa(ptp) >> PAGE_SHIFT, level, name);
+	}
+	return true;
+}
+
+static void check_tasks(struct kpkeys_check *check)
+{
+	struct task_struct *p, *t;
+
+	for_each_process(p) {
+		/* The leader may be gone while other threads live. */
+		for_each_thread(p, t) {
+			if (!t->mm || (t->flags & PF_KTHREAD))
+				continue;
+			kpkeys_walk_user(t->mm->pgd, t->comm, check_table, check);
+			break;
+		}
+		touch_nmi_watchdog();
+	}
+}
+
+/* A page of the pool or of a live table is never free, slab or on an LRU. */
+static bool is_foreign(struct page *page)
+{
+	return !page_count(page) || PageLRU(page) || PageSlab(page) ||
+	       PageBuddy(page);
+}
+
+static void check_page(struct kpkeys_check *check, unsigned long pfn, int pkey)
+{
+	if (pkey == KPKEYS_PKEY_STATE)
+		check->state_keyed++;
+	else
+		check->keyed++;
+	if (is_foreign(pfn_to_page(pfn))) {
+		check->foreign++;
+		finding(check, "FOREIGN", pfn, 0, "page");
+	}
+}
+
+/* Returns how many pages the entry that maps @pfn spans. */
+static unsigned long check_entry(struct kpkeys_check *check, unsigned long pfn)
+{
+	unsigned long addr = (unsigned long)pfn_to_kaddr(pfn), end, nr;
+	int pkey = arch_kpkeys_addr_pkey(addr);
+
+	nr = arch_kpkeys_mapping_size(addr) >> PAGE_SHIFT;
+	if (!nr || pkey < 0)
+		return 1;
+	end = ALIGN_DOWN(pfn, nr) + nr;
+	if (pkey == KPKEYS_PKEY_DEFAULT)
+		return end - pfn;
+	for (nr = pfn; nr < end; nr++)
+		if (pfn_valid(nr))
+			check_page(check, nr, pkey);
+	return end - pfn;
+}
+
+static void check_memory(struct kpkeys_check *check)
+{
+	unsigned long pfn;
+	int nid;
+
+	for_each_online_node(nid) {
+		pfn = node_start_pfn(nid);
+		while (pfn < node_end_pfn(nid)) {
+			pfn += pfn_valid(pfn) ? check_entry(check, pfn) : 1;
+			touch_nmi_watchdog();
+		}
+	}
+}
+
+static int check_stopped(void *arg)
+{
+	struct kpkeys_check *check = arg;
+
+	kpkeys_walk_kernel(check_table, check);
+	check_tasks(check);
+	check_memory(check);
+	check->pool_free = kpkeys_pool_nr_free();
+	check->pool_used = kpkeys_pool_nr_used();
+	check->headers = kpkeys_state.nr_regions;
+	check->boot = kpkeys_state.boot_pages - kpkeys_depot_nr_orphans();
+	check->state = kpkeys_state.state_pages;
+	return 0;
+}
+
+/**
+ * kpkeys_check - run the checker
+ * @check: filled in; large, not for the stack
+ */
+void kpkeys_check(struct kpkeys_check *check)
+{
+	memset(check, 0, sizeof(*check));
+	/* In the order in which CPUs come up. */
+	cpus_read_lock();
+	get_online_mems();
+	stop_machine_cpuslocked(check_stopped, check, NULL);
+	put_online_mems();
+	cpus_read_unlock();
+	check->ok = !check->ptp_unkeyed && !check->foreign &&
+		    check->keyed == kpkeys_check_expected(check) &&
+		    check->state_keyed == check->state;
+}

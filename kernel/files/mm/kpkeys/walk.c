@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Visit every page-table page below a top-level table.
+ *
+ * Folded levels are skipped by what the machine uses, not by PTRS_PER_P4D: it
+ * is 1 with four levels, and a walk that trusts it ends after one entry.
+ */
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include "internal.h"
+
+struct walk {
+	const char	*name;
+	kpkeys_ptp_fn	fn;
+	void		*arg;
+};
+
+static bool visit(const struct walk *w, void *ptp, int level)
+{
+	return w->fn(ptp, level, w->name, w->arg);
+}
+
+static void walk_pmd(const struct walk *w, pmd_t *table)
+{
+	unsigned int i;
+
+	if (!visit(w, table, KPKEYS_LEVEL_PMD))
+		return;
+	for (i = 0; i < PTRS_PER_PMD; i++) {
+		pmd_t pmd = READ_ONCE(table[i]);
+
+		if (!pmd_none(pmd) && pmd_present(pmd) && !pmd_leaf(pmd))
+			visit(w, (void *)pmd_page_vaddr(pmd), KPKEYS_LEVEL_PTE);
+	}
+}
+
+static void walk_pud(const struct walk *w, pud_t *table)
+{
+	unsigned int i;
+
+	if (!visit(w, table, KPKEYS_LEVEL_PUD))
+		return;
+	for (i = 0; i < PTRS_PER_PUD; i++) {
+		pud_t pud = READ_ONCE(table[i]);
+
+		if (!pud_none(pud) && pud_present(pud) && !pud_leaf(pud))
+			walk_pmd(w, pud_pgtable(pud));
+	}
+}
+
+static void walk_p4d_entry(const struct walk *w, p4d_t p4d)
+{
+	if (!p4d_none(p4d) && p4d_present(p4d))
+		walk_pud(w, p4d_pgtable(p4d));
+}
+
+static void walk_p4d(const struct walk *w, p4d_t *table)
+{
+	unsigned int i;
+
+	if (!visit(w, table, KPKEYS_LEVEL_P4D))
+		return;
+	for (i = 0; i < PTRS_PER_PGD; i++)
+		walk_p4d_entry(w, READ_ONCE(table[i]));
+}
+
+static void walk_pgd_entry(const struct walk *w, pgd_t *pgdp)
+{
+	pgd_t pgd = READ_ONCE(*pgdp);
+
+	/* With four levels the top level is the folded p4d. */
+	if (mm_p4d_folded(&init_mm))
+		walk_p4d_entry(w, READ_ONCE(*(p4d_t *)pgdp));
+	else if (!pgd_none(pgd) && pgd_present(pgd))
+		walk_p4d(w, (p4d_t *)pgd_page_vaddr(pgd));
+}
+
+/**
+ * kpkeys_walk_pgd - visit the page-table pages of one top-level table
+ * @pgd: the table
+ * @halves: KPKEYS_WALK_*: entries of user space, of the kernel, or all
+ * @name: whose tables; handed on
+ * @fn: called for each page, the top level first; false: not further down
+ * @arg: handed on
+ */
+void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
+		     kpkeys_ptp_fn fn, void *arg)
+{
+	const struct walk w = { .name = name, .fn = fn, .arg = arg };
+	unsigned int first = halves & KPKEYS_WALK_USER ? 0 : PTRS_PER_PGD / 2;
+	unsigned int end = halves & KPKEYS_WALK_KERNEL ? PTRS_PER_PGD :
+							 PTRS_PER_PGD / 2;
+	unsigned int i;
+
+	if (!visit(&w, pgd, KPKEYS_LEVEL_PGD))
+		return;
+	for (i = first; i < end; i++)
+		walk_pgd_entry(&w, pgd + i);
+}
+
+/**
+ * kpkeys_walk_kernel - visit the kernel's own page-table pages
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: handed on
+ */
+void kpkeys_walk_kernel(kpkeys_ptp_fn fn, void *arg)
+{
+	int i;
+
+	kpkeys_walk_pgd(init_mm.pgd, KPKEYS_WALK_ALL, "kernel", fn, arg);
+	arch_kpkeys_walk_extra(fn, arg);
+	for (i = 0; i < KPKEYS_MAX_LATE && kpkeys_state.late[i].pgd; i++)
+		kpkeys_walk_pgd(kpkeys_state.late[i].pgd, KPKEYS_WALK_ALL,
+				kpkeys_state.late[i].name, fn, arg);
+}
+
+/**
+ * kpkeys_walk_user - visit the page-table pages of a process
+ * @pgd: its top-level table; the kernel's tables below it are left out
+ * @name: handed on
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: handed on
+ */
+void kpkeys_walk_user(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn, void *arg)
+{
+	kpkeys_walk_pgd(pgd, KPKEYS_WALK_USER, name, fn, arg);
+	arch_kpkeys_walk_user_half(pgd, name, fn, arg);
+}
+
+/**
+ * kpkeys_level_name - name of a page-table level
+ * @level: KPKEYS_LEVEL_*
+ */
+const char *kpkeys_level_name(int level)
+{
+	static const char * const names[] = {
+		"unknown", "PTE", "PMD", "PUD", "P4D", "PGD",
+	};
+
+	return level < ARRAY_SIZE(names) ? names[level] : names[0];
+}
