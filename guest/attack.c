@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * attack [list|all|NAME...]: run attacks, each in a process of its own, and
+ * say what became of them: LANDED, REPORTED or BLOCKED.
+ */
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attacks/attack.h"
+#include "attacks/rooted.h"
+#include "kpkeys.h"
+#include "results.h"
+
+#define ATTACK_SECONDS	60
+
+/* Shared with the attacking process. */
+static struct report {
+	enum outcome outcome;
+	char evidence[512];
+} *report;
+
+static void tell(enum outcome outcome, const char *fmt, va_list args)
+{
+	vsnprintf(report->evidence, sizeof(report->evidence), fmt, args);
+	report->outcome = outcome;
+}
+
+#define TELL(name, what)				\
+enum outcome name(const char *fmt, ...)			\
+{							\
+	va_list args;					\
+							\
+	va_start(args, fmt);				\
+	tell(what, fmt, args);				\
+	va_end(args);					\
+	return what;					\
+}
+
+TELL(won, WON)
+TELL(lost, LOST)
+TELL(skipped, SKIPPED)
+TELL(broken, BROKEN)
+
+static void become_attacker(void)
+{
+	if (setgroups(0, NULL) || setresgid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID) ||
+	    setresuid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID))
+		_exit(1);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
+static void attacker(const struct attack *attack)
+{
+	setpgid(0, 0);
+	alarm(ATTACK_SECONDS);
+	if (attack->needs & NEEDS_VICTIM)
+		victim_start();
+	if (attack->needs & NEEDS_SETUID)
+		setuid_program_create();
+	if (attack->needs & NEEDS_HELPER)
+		helper_start();
+	become_attacker();
+	attack->run();
+	_exit(0);
+}
+
+static void run_attacker(const struct attack *attack)
+{
+	int status;
+	pid_t pid;
+
+	memset(report, 0, sizeof(*report));
+	snprintf(report->evidence, sizeof(report->evidence), "attack said nothing");
+	fflush(NULL);
+	pid = fork();
+	if (!pid)
+		attacker(attack);
+	waitpid(pid, &status, 0);
+	kill(-pid, SIGKILL);
+	if (WIFSIGNALED(status) && report->outcome == BROKEN)
+		snprintf(report->evidence, sizeof(report->evidence),
+			 "attack killed by signal %d", WTERMSIG(status));
+}
+
+/* The last line of the kernel log that tells of a refused access, or "". */
+static void kernel_complaint(int kmsg, char *line, size_t size)
+{
+	char record[8192];
+	bool violation = false;
+	char *text;
+	ssize_t n;
+
+	line[0] = '\0';
+	while ((n = read(kmsg, record, sizeof(record) - 1)) > 0) {
+		record[n] = '\0';
+		text = strchr(record, ';');
+		if (!text)
+			continue;
+		text[strcspn(text, "\n")] = '\0';
+		if (strstr(text, "kpkeys: violation"))
+			violation = true;
+		else if (violation || !strstr(text, "BUG: unable to handle"))
+			continue;
+		snprintf(line, size, "%s", text + 1);
+	}
+}
+
+static const char *verdict_of(enum outcome outcome, unsigned long violations)
+{
+	switch (outcome) {
+	case WON:
+		return violations ? "REPORTED" : "LANDED";
+	case LOST:
+		return "BLOCKED";
+	case SKIPPED:
+		return "SKIPPED";
+	default:
+		return "ERROR";
+	}
+}
+
+static void tell_host(const struct attack *attack, const char *verdict,
+		      unsigned long violations, const char *complaint)
+{
+	char evidence[1024], escaped[2048];
+
+	if (!strcmp(verdict, "BLOCKED") && complaint[0])
+		snprintf(evidence, sizeof(evidence), "%s", complaint);
+	else if (violations && complaint[0])
+		snprintf(evidence, sizeof(evidence), "%s; %s", report->evidence, complaint);
+	else if (violations)
+		snprintf(evidence, sizeof(evidence), "%s; %lu violations counted",
+			 report->evidence, violations);
+	else
+		snprintf(evidence, sizeof(evidence), "%s", report->evidence);
+	json_escape(evidence, escaped, sizeof(escaped));
+	result_json("{\"attack\": \"%s\", \"verdict\": \"%s\", \"violations\": %lu, \"evidence\": \"%s\"}",
+		    attack->name, verdict, violations, escaped);
+
+	if (report->outcome == SKIPPED)
+		result_skip(attack->name, "%s", report->evidence);
+	else if (report->outcome == BROKEN)
+		result_fail(attack->name, "%s", report->evidence);
+	else
+		result_ok(attack->name);
+}
+
+static void run_attack(const struct attack *attack)
+{
+	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	unsigned long violations = kpkeys_stat("violations");
+	char complaint[512] = "";
+
+	lseek(kmsg, 0, SEEK_END);
+	run_attacker(attack);
+	violations = kpkeys_stat("violations") - violations;
+	kernel_complaint(kmsg, complaint, sizeof(complaint));
+	close(kmsg);
+	tell_host(attack, verdict_of(report->outcome, violations), violations, complaint);
+}
+
+static const struct attack *find_attack(const char *name)
+{
+	const struct attack *attack;
+
+	for (attack = attacks; attack->name; attack++)
+		if (!strcmp(attack->name, name))
+			return attack;
+	return NULL;
+}
+
+static void run_all(void)
+{
+	const struct attack *attack;
+
+	for (attack = attacks; attack->name; attack++)
+		run_attack(attack);
+}
+
+/* In the order given, so that the host knows who ended the guest. */
+static void run_named(int count, char **names)
+{
+	const struct attack *attack;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		attack = find_attack(names[i]);
+		if (attack)
+			run_attack(attack);
+		else if (!strcmp(names[i], "all"))
+			run_all();
+		else
+			result_fail(names[i], "no such attack; try: attack list");
+	}
+}
+
+static int list_attacks(void)
+{
+	const struct attack *attack;
+
+	for (attack = attacks; attack->name; attack++)
+		puts(attack->name);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	char mode[16];
+	int err;
+
+	if (is_rooted(argv[0]))
+		return rooted();
+	if (argc > 1 && !strcmp(argv[1], "list"))
+		return list_attacks();
+
+	results_begin();
+	err = corrupt_open();
+	if (err) {
+		result_fail("attack component", "%s", strerror(-err));
+		return 2;
+	}
+	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	kpkeys_mode(mode, sizeof(mode));
+	result_comment("mode %s", mode);
+	if (argc > 1)
+		run_named(argc - 1, argv + 1);
+	else
+		run_all();
+	return results_end();
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What attacks share. An attack is one function that ends in a win it can
+ * show: it says so with won() and the proof, and puts back what it changed.
+ */
+#ifndef GUEST_ATTACK_H
+#define GUEST_ATTACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "corrupt.h"
+
+#define ATTACKER_UID	1000
+#define VICTIM_UID	1001
+
+enum outcome {
+	BROKEN,		/* could not be tried: a bug of the attack */
+	WON,
+	LOST,
+	SKIPPED,
+};
+
+enum {
+	NEEDS_VICTIM	= 1,	/* start a process that holds a secret */
+	NEEDS_SETUID	= 2,	/* create a root-owned setuid program */
+	NEEDS_HELPER	= 4,	/* start a root process that patches kernel text */
+};
+
+struct attack {
+	const char *name;
+	enum outcome (*run)(void);
+	unsigned int needs;
+};
+
+/* All of them; the last one has no name. */
+extern const struct attack attacks[];
+
+/* Each sets the evidence line. */
+enum outcome won(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum outcome lost(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum outcome skipped(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum outcome broken(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Stores one page-table entry; returns 0 or -errno. */
+typedef int store_function(const void *how, uint64_t slot, uint64_t value);
+
+/* window.c: a user address with an empty page-table entry to be forged */
+struct window {
+	char *page;		/* what the forged entry maps */
+	uint64_t slot;
+	uint64_t forged;	/* 0 while nothing is */
+	uint64_t size;
+};
+
+bool window_open(struct window *window, int level);
+int window_map(struct window *window, store_function *store, const void *how,
+	       uint64_t phys);
+void window_close(struct window *window);
+
+/* forge.c: page tables the attacker writes into his own memory */
+uint64_t user_page(void **page);	/* a fresh page; its physical address */
+int top_level(void);			/* LEVEL_PGD with five levels, else LEVEL_P4D */
+uint64_t top_level_size(void);		/* what one top-level entry covers */
+void flush_tlb(void);
+
+/* A top-level entry whose first address maps leaf, an entry of level PTE. */
+uint64_t forge_tables(uint64_t leaf);
+
+/* victim.c: another user's process with a secret */
+void victim_start(void);
+int victim_pid(void);
+uint64_t victim_phys(void);
+enum outcome judge_secret(const char *text, int err);
+enum outcome steal_secret_by(store_function *store, const void *how);
+enum outcome steal_secret(const struct store *how);
+store_function plain_store;	/* ignores how */
+
+/* text.c: kernel code patched so that setuid(0) is allowed to everybody */
+uint64_t text_address(void);
+uint64_t text_phys(void);
+enum outcome patch_text_through(uint64_t kernel_alias);
+enum outcome patch_text_in_user_mapping(char *code);
+
+/* setuid.c */
+void setuid_program_create(void);
+
+/* helper.c: a root process that makes the kernel patch its own text */
+void helper_start(void);
+void helper_patch_text(void);
+bool helper_is_busy(void);
+void helper_wait(void);
+
+#endif

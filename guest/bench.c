@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Count what page-table protection costs: the differences of kpkeys/stats
+ * around each operation, without what reading them costs itself. The least of
+ * several rounds, because timers and other processes only ever add.
+ */
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/personality.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "corrupt.h"
+#include "files.h"
+#include "kpkeys.h"
+#include "results.h"
+
+#define REGION		(64UL << 20)
+#define HUGE		(2UL << 20)
+#define ROUNDS		5
+#define SYSCALLS	200000
+#define EXCEPTIONS	20000
+#define EXECS		20
+#define VMALLOC_PAGES	64
+
+static const char * const counters[] = {
+	"pkey_reg_writes", "pkey_reg_writes_skipped", "sections", "exceptions_open",
+	"pool_hits", "pool_refills", "key_tlb_flushes", "direct_map_splits",
+};
+
+#define COUNTERS	(sizeof(counters) / sizeof(counters[0]))
+
+struct counts {
+	long n[COUNTERS];
+};
+
+static struct counts reader;	/* what two readings in a row differ by */
+static struct counts before;
+
+static void read_counters(struct counts *counts)
+{
+	static char text[8192];
+	char *line;
+	size_t i;
+
+	memset(counts, 0, sizeof(*counts));
+	if (file_read(KPKEYS_DIR "stats", text, sizeof(text)) <= 0)
+		return;
+	for (i = 0; i < COUNTERS; i++) {
+		size_t len = strlen(counters[i]);
+
+		for (line = text; line; line = strchr(line, '\n')) {
+			line += *line == '\n';
+			if (!strncmp(line, counters[i], len) && line[len] == ' ')
+				counts->n[i] = atol(line + len);
+			if (!*line)
+				break;
+		}
+	}
+}
+
+static void start(void)
+{
+	read_counters(&before);
+}
+
+static void stop(struct counts *least)
+{
+	struct counts after;
+	long difference;
+	size_t i;
+
+	read_counters(&after);
+	for (i = 0; i < COUNTERS; i++) {
+		difference = after.n[i] - before.n[i] - reader.n[i];
+		if (difference < 0)
+			difference = 0;
+		if (least->n[i] < 0 || difference < least->n[i])
+			least->n[i] = difference;
+	}
+}
+
+static void clear(struct counts *least)
+{
+	memset(least, 0xff, sizeof(*least));
+}
+
+static void tell(const char *name, const struct counts *counts, long times)
+{
+	char text[1024];
+	int n = 0;
+	size_t i;
+
+	for (i = 0; i < COUNTERS; i++)
+		n += snprintf(text + n, sizeof(text) - n, ", \"%s\": %ld", counters[i],
+			      counts->n[i]);
+	result_json("{\"bench\": \"%s\", \"times\": %ld%s}", name, times, text);
+}
+
+static void measure_reader(void)
+{
+	struct counts least;
+	int i;
+
+	clear(&least);
+	for (i = 0; i < 2 * ROUNDS; i++) {
+		start();
+		stop(&least);
+	}
+	reader = least;
+	tell("reader", &reader, 1);
+}
+
+static void touch(char *memory)
+{
+	size_t at;
+
+	for (at = 0; at < REGION; at += PAGE_SIZE)
+		((volatile char *)memory)[at] = 1;
+}
+
+/* A child that has copied the page tables and waits to be told to go. */
+static pid_t fork_waiting(int *go)
+{
+	int fds[2];
+	char byte;
+	pid_t pid;
+
+	if (pipe(fds))
+		exit(2);
+	pid = fork();
+	if (!pid) {
+		close(fds[1]);
+		_exit(read(fds[0], &byte, 1) != 0);
+	}
+	close(fds[0]);
+	*go = fds[1];
+	return pid;
+}
+
+/* As many page-table pages as it takes, not one more. */
+static char *map_aligned(void)
+{
+	char *memory = mmap(NULL, REGION + HUGE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	size_t skip = -(unsigned long)memory % HUGE;
+
+	if (memory == MAP_FAILED)
+		exit(2);
+	munmap(memory, skip);
+	munmap(memory + skip + REGION, HUGE - skip);
+	return memory + skip;
+}
+
+static void bench_region(void)
+{
+	struct counts touched, forked, exited, protected, unmapped;
+	int round, go;
+
+	clear(&touched);
+	clear(&forked);
+	clear(&exited);
+	clear(&protected);
+	clear(&unmapped);
+	for (round = 0; round < ROUNDS; round++) {
+		char *memory = map_aligned();
+		pid_t pid;
+
+		madvise(memory, REGION, MADV_NOHUGEPAGE);
+		start();
+		touch(memory);
+		stop(&touched);
+		start();
+		pid = fork_waiting(&go);
+		stop(&forked);
+		start();
+		close(go);
+		waitpid(pid, NULL, 0);
+		stop(&exited);
+		start();
+		mprotect(memory, REGION, PROT_READ);
+		stop(&protected);
+		start();
+		munmap(memory, REGION);
+		stop(&unmapped);
+	}
+	tell("touch-64m", &touched, 1);
+	tell("fork-64m", &forked, 1);
+	tell("exit-64m", &exited, 1);
+	tell("mprotect-64m", &protected, 1);
+	tell("munmap-64m", &unmapped, 1);
+}
+
+static void repeat(const char *name, void (*function)(void), long times)
+{
+	struct counts least;
+	int round;
+
+	clear(&least);
+	for (round = 0; round < ROUNDS; round++) {
+		start();
+		function();
+		stop(&least);
+	}
+	tell(name, &least, times);
+}
+
+static void exec_nothing(void)
+{
+	int i;
+
+	for (i = 0; i < EXECS; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			execl("/proc/self/exe", "bench", "nothing", (char *)NULL);
+			_exit(1);
+		}
+		waitpid(pid, NULL, 0);
+	}
+}
+
+static void call_kernel(void)
+{
+	int i;
+
+	for (i = 0; i < SYSCALLS; i++)
+		syscall(SYS_getppid);
+}
+
+static int pipe_end;
+
+/* The kernel faults on an address nobody mapped, at its default level. */
+static void raise_exceptions(void)
+{
+	int i;
+
+	for (i = 0; i < EXCEPTIONS; i++)
+		if (write(pipe_end, (void *)PAGE_SIZE, 1) >= 0)
+			exit(2);
+}
+
+static void bench_vmalloc(void)
+{
+	struct counts allocated, freed;
+	int round;
+
+	if (corrupt_open()) {
+		result_skip("vmalloc", "no attack component in this kernel");
+		return;
+	}
+	clear(&allocated);
+	clear(&freed);
+	for (round = 0; round < 2 * ROUNDS; round++) {
+		start();
+		corrupt_command("vmalloc count=%d", VMALLOC_PAGES);
+		stop(&allocated);
+		start();
+		corrupt_command("vfree");
+		stop(&freed);
+	}
+	tell("vmalloc-64", &allocated, 1);
+	tell("vfree-64", &freed, 1);
+	result_ok("vmalloc");
+}
+
+static void tell_pool(void)
+{
+	unsigned long idle = kpkeys_stat("pool_free"), used = kpkeys_stat("pool_used");
+
+	result_json("{\"bench\": \"pool\", \"pages_keyed\": %lu, \"pool_free\": %lu, \"pool_used\": %lu, \"pool_blocks\": %lu, \"pool_chunks\": %lu, \"boot_pages\": %lu, \"state_pages\": %lu, \"idle_kib\": %lu, \"direct_map_splits\": %lu, \"key_tlb_flushes\": %lu, \"unkeyed_fallbacks\": %lu}",
+		    kpkeys_stat("pages_keyed"), idle, used, kpkeys_stat("pool_blocks"),
+		    kpkeys_stat("pool_chunks"), kpkeys_stat("boot_pages"),
+		    kpkeys_stat("state_pages"), idle * 4, kpkeys_stat("direct_map_splits"),
+		    kpkeys_stat("key_tlb_flushes"), kpkeys_stat("unkeyed_fallbacks"));
+}
+
+/* A child runs when its parent waits, and not while it is measured. */
+static void stay_ahead_on_one_cpu(void)
+{
+	struct sched_param first = { .sched_priority = 1 };
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
+}
+
+/* The same addresses, so the same number of tables, every time. */
+static void fix_layout(char **argv)
+{
+	if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
+		return;
+	personality(ADDR_NO_RANDOMIZE);
+	execv("/proc/self/exe", argv);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	char reason[512];
+	int fds[2];
+
+	if (argc == 2 && !strcmp(argv[1], "nothing"))
+		return 0;
+
+	fix_layout(argv);
+	results_begin();
+	stay_ahead_on_one_cpu();
+	tell_pool();
+	measure_reader();
+	bench_region();
+	result_ok("64 MiB");
+	repeat("fork-exec", exec_nothing, EXECS);
+	repeat("syscall", call_kernel, SYSCALLS);
+	if (pipe(fds))
+		return 2;
+	pipe_end = fds[1];
+	repeat("exception", raise_exceptions, EXCEPTIONS);
+	result_ok("kernel entries");
+	bench_vmalloc();
+	if (kpkeys_check(reason, sizeof(reason)))
+		result_ok("checker");
+	else
+		result_fail("checker", "%s", reason);
+	return results_end();
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Stress jobs: each a function that runs in a process of its own. */
+#ifndef GUEST_JOB_H
+#define GUEST_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PAGE_SIZE	4096UL
+#define HUGE_SIZE	(2UL << 20)
+
+enum job_outcome {
+	JOB_DIED,
+	JOB_PASSED,
+	JOB_FAILED,
+	JOB_SKIPPED,
+};
+
+enum job_outcome passed(void);
+enum job_outcome failed(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+enum job_outcome skipped(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Seconds since some point in the past. */
+double now(void);
+
+/* Private anonymous memory, NULL when there is none. */
+char *map_memory(size_t size);
+
+/* Write one byte to each page. */
+void touch_pages(char *memory, size_t size);
+
+/* One round of page-table changes: map, touch, protect, move, unmap. */
+void churn_memory(size_t size);
+
+/* Run churn_memory() in a child until stop_churn(). */
+int start_churn(void);
+void stop_churn(int pid);
+
+/* Reap all children. Returns how many ended with a non-zero status. */
+int reap_children(void);
+
+#define JOBS(X)							\
+	X(fork_exec,		"fork-exec",		true)	\
+	X(threads,		"threads",		true)	\
+	X(huge_pages,		"huge-pages",		true)	\
+	X(shared_file,		"shared-file",		true)	\
+	X(hugetlb,		"hugetlb",		true)	\
+	X(same_page_merging,	"same-page-merging",	true)	\
+	X(soft_dirty,		"soft-dirty",		true)	\
+	X(fault_by_user,	"userfaultfd",		true)	\
+	X(local_descriptors,	"ldt",			true)	\
+	X(vmalloc_churn,	"vmalloc-churn",	true)	\
+	X(compaction,		"compaction",		true)	\
+	X(drop_caches,		"drop-caches",		true)	\
+	X(out_of_memory,	"out-of-memory",	true)	\
+	X(perf_samples,		"perf",			true)	\
+	X(function_trace,	"ftrace",		true)	\
+	X(kernel_probe,		"kprobe",		true)	\
+	X(bpf_jit,		"bpf-jit",		true)	\
+	X(cpu_hotplug,		"cpu-hotplug",		true)	\
+	X(fault_injection,	"faultinject",		false)	\
+	X(memory_hotplug,	"memhotplug",		false)	\
+	X(far_memory_hotplug,	"memhotplug-far",	false)	\
+	X(nmi_storm,		"nmi",			false)	\
+	X(suspend,		"s3",			false)
+
+#define X(function, name, by_default) enum job_outcome function(void);
+JOBS(X)
+#undef X
+
+#endif

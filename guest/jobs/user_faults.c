@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Page faults answered by user space, and local descriptor tables. */
+#include <asm/ldt.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "job.h"
+
+#define FAULT_PAGES	96
+#define LDT_LAST	1024	/* two pages */
+
+static char *faulting;
+
+static int copy_page(int fd, unsigned long addr, char *source)
+{
+	struct uffdio_copy copy = {
+		.dst = addr & ~(PAGE_SIZE - 1),
+		.src = (unsigned long)source,
+		.len = PAGE_SIZE,
+		.mode = UFFDIO_COPY_MODE_WP,
+	};
+
+	return ioctl(fd, UFFDIO_COPY, &copy);
+}
+
+static int unprotect_page(int fd, unsigned long addr)
+{
+	struct uffdio_writeprotect range = {
+		.range = { .start = addr & ~(PAGE_SIZE - 1), .len = PAGE_SIZE },
+	};
+
+	return ioctl(fd, UFFDIO_WRITEPROTECT, &range);
+}
+
+static void *answer_faults(void *data)
+{
+	static char source[PAGE_SIZE] __attribute__((aligned(4096)));
+	int fd = *(int *)data;
+	struct uffd_msg message;
+
+	memset(source, 5, sizeof(source));
+	while (read(fd, &message, sizeof(message)) == sizeof(message)) {
+		unsigned long addr = message.arg.pagefault.address;
+		bool protected = message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP;
+
+		if (protected ? unprotect_page(fd, addr) : copy_page(fd, addr, source))
+			break;
+	}
+	return NULL;
+}
+
+static int open_userfaultfd(void)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register region = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_WP,
+	};
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api))
+		return -1;
+	region.range.start = (unsigned long)faulting;
+	region.range.len = FAULT_PAGES * PAGE_SIZE;
+	return ioctl(fd, UFFDIO_REGISTER, &region) ? -1 : fd;
+}
+
+enum job_outcome fault_by_user(void)
+{
+	pthread_t thread;
+	int i, fd;
+
+	faulting = map_memory(FAULT_PAGES * PAGE_SIZE);
+	fd = open_userfaultfd();
+	if (fd < 0)
+		return skipped("no userfaultfd with write protection");
+	pthread_create(&thread, NULL, answer_faults, &fd);
+	for (i = 0; i < FAULT_PAGES; i++) {
+		if (((volatile char *)faulting)[i * PAGE_SIZE] != 5)
+			return failed("page %d has the wrong content", i);
+		((volatile char *)faulting)[i * PAGE_SIZE] = 6;
+	}
+	munmap(faulting, FAULT_PAGES * PAGE_SIZE);
+	return passed();
+}
+
+static int set_descriptor(int number)
+{
+	struct user_desc desc = {
+		.entry_number = number,
+		.limit = 1,
+		.seg_32bit = 1,
+		.useable = 1,
+	};
+
+	return syscall(SYS_modify_ldt, 1, &desc, sizeof(desc));
+}
+
+enum job_outcome local_descriptors(void)
+{
+	int number;
+
+	for (number = 0; number < LDT_LAST; number += 64)
+		if (set_descriptor(number))
+			return failed("modify_ldt(%d) failed", number);
+	if (!fork())
+		_exit(set_descriptor(LDT_LAST));
+	return reap_children() ? failed("the child's LDT cannot be changed") : passed();
+}

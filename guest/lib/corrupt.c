@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "corrupt.h"
+
+#define MAX_STORE	64
+#define MAX_READ	4096
+
+static int command_fd = -1;
+static char answer[2 * MAX_READ + 16];
+
+int corrupt_open(void)
+{
+	command_fd = open("/sys/kernel/debug/kpkeys_attack/command",
+			  O_RDWR | O_CLOEXEC);
+	return command_fd < 0 ? -errno : 0;
+}
+
+/* pwrite: a write() that dies in an oops leaves the file position locked. */
+static int send_command(const char *text)
+{
+	if (pwrite(command_fd, text, strlen(text), 0) < 0)
+		return -errno;
+	return 0;
+}
+
+static int fetch_answer(void)
+{
+	ssize_t n = pread(command_fd, answer, sizeof(answer) - 1, 0);
+
+	answer[n > 0 ? n : 0] = '\0';
+	return n < 0 ? -errno : 0;
+}
+
+int corrupt_command(const char *fmt, ...)
+{
+	char text[512];
+	va_list args;
+	int err;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	err = send_command(text);
+	return err ? err : fetch_answer();
+}
+
+uint64_t corrupt_answer_nth(const char *name, int n)
+{
+	char key[64];
+	char *at = answer;
+
+	snprintf(key, sizeof(key), "%s=", name);
+	for (at = strstr(at, key); at; at = strstr(at + 1, key)) {
+		if (at != answer && at[-1] != ' ' && at[-1] != '\n')
+			continue;
+		if (!n--)
+			return strtoull(at + strlen(key), NULL, 0);
+	}
+	return 0;
+}
+
+uint64_t corrupt_answer(const char *name)
+{
+	return corrupt_answer_nth(name, 0);
+}
+
+static void to_hex(const unsigned char *data, size_t len, char *text)
+{
+	for (; len; len--, text += 2)
+		sprintf(text, "%02x", *data++);
+}
+
+/* The oops kills the writer, so let that be somebody else. */
+static int send_from_child(const char *text)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (!pid)
+		_exit(-send_command(text));
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) ? -WEXITSTATUS(status) : -EFAULT;
+}
+
+static int store_chunk(const struct store *how, uint64_t addr,
+		       const void *data, size_t len)
+{
+	char text[512], hex[2 * MAX_STORE + 1];
+
+	to_hex(data, len, hex);
+	snprintf(text, sizeof(text),
+		 "write ctx=%s form=%s fault=%s addr=0x%lx data=%s",
+		 how->context ? how->context : "task",
+		 how->form ? how->form : "plain", how->oops ? "oops" : "fixup",
+		 addr, hex);
+	return how->oops ? send_from_child(text) : send_command(text);
+}
+
+int kstore(const struct store *how, uint64_t addr, const void *data, size_t len)
+{
+	const char *from = data;
+	size_t n;
+	int err = 0;
+
+	for (; len && !err; len -= n, addr += n, from += n) {
+		n = len < MAX_STORE ? len : MAX_STORE;
+		err = store_chunk(how, addr, from, n);
+	}
+	return err;
+}
+
+int kwrite(uint64_t addr, const void *data, size_t len)
+{
+	static const struct store plain;
+
+	return kstore(&plain, addr, data, len);
+}
+
+int kwrite64(uint64_t addr, uint64_t value)
+{
+	return kwrite(addr, &value, sizeof(value));
+}
+
+static int read_chunk(uint64_t addr, unsigned char *data, size_t len)
+{
+	unsigned int byte;
+	size_t i;
+	int err = corrupt_command("read addr=0x%lx count=%zu", addr, len);
+
+	for (i = 0; !err && i < len; i++) {
+		if (sscanf(answer + 2 * i, "%2x", &byte) != 1)
+			return -EIO;
+		data[i] = byte;
+	}
+	return err;
+}
+
+int kread(uint64_t addr, void *data, size_t len)
+{
+	unsigned char *to = data;
+	size_t n;
+	int err = 0;
+
+	for (; len && !err; len -= n, addr += n, to += n) {
+		n = len < MAX_READ ? len : MAX_READ;
+		err = read_chunk(addr, to, n);
+	}
+	return err;
+}
+
+uint64_t kread64(uint64_t addr)
+{
+	uint64_t value = 0;
+
+	kread(addr, &value, sizeof(value));
+	return value;
+}
+
+uint64_t ksymbol(const char *name)
+{
+	if (corrupt_command("symbol name=%s", name))
+		return 0;
+	return corrupt_answer("address");
+}
+
+uint64_t ksymbol_cpu(const char *name, int cpu)
+{
+	if (corrupt_command("symbol name=%s cpu=%d", name, cpu))
+		return 0;
+	return corrupt_answer("address");
+}
+
+static void answer_to_slot(struct slot *slot)
+{
+	slot->slot = corrupt_answer("slot");
+	slot->value = corrupt_answer("value");
+	slot->level = corrupt_answer("level");
+	slot->phys = corrupt_answer("phys");
+	slot->alias = corrupt_answer("alias");
+	slot->page = corrupt_answer("page");
+}
+
+int kwalk(uint64_t addr, int level, pid_t pid, struct slot *slot)
+{
+	int err = corrupt_command("walk addr=0x%lx level=%d pid=%d", addr, level, pid);
+
+	if (!err)
+		answer_to_slot(slot);
+	return err;
+}
+
+int kwalk_user_half(uint64_t addr, int level, struct slot *slot)
+{
+	int err = corrupt_command("walk addr=0x%lx level=%d half=user", addr, level);
+
+	if (!err)
+		answer_to_slot(slot);
+	return err;
+}
+
+int ktask(pid_t pid, struct task *task)
+{
+	int err = corrupt_command("task pid=%d", pid);
+
+	if (err)
+		return err;
+	task->task = corrupt_answer("task");
+	task->size = corrupt_answer("size");
+	task->cred = corrupt_answer("cred");
+	task->cred_slot = corrupt_answer("cred_slot");
+	task->real_cred_slot = corrupt_answer("real_cred_slot");
+	task->mm = corrupt_answer("mm");
+	task->pgd = corrupt_answer("pgd");
+	task->stack = corrupt_answer("stack");
+	task->stack_size = corrupt_answer("stack_size");
+	task->regs = corrupt_answer("regs");
+	task->thread = corrupt_answer("thread");
+	task->sp = corrupt_answer("sp");
+	return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The attacker's bug: arbitrary kernel write, arbitrary read and an
+ * information leak, by way of debugfs kpkeys_attack/command.
+ */
+#ifndef GUEST_CORRUPT_H
+#define GUEST_CORRUPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PAGE_SIZE	4096UL
+#define PMD_SIZE	(1UL << 21)
+#define PUD_SIZE	(1UL << 30)
+
+#define PTE_PRESENT	(1UL << 0)
+#define PTE_RW		(1UL << 1)
+#define PTE_USER	(1UL << 2)
+#define PTE_ACCESSED	(1UL << 5)
+#define PTE_DIRTY	(1UL << 6)
+#define PTE_HUGE	(1UL << 7)
+#define PTE_GLOBAL	(1UL << 8)
+#define PTE_NX		(1UL << 63)
+#define PTE_PFN_MASK	0x000ffffffffff000UL
+
+#define PTE_TABLE	(PTE_PRESENT | PTE_RW | PTE_USER | PTE_ACCESSED | PTE_DIRTY)
+#define PTE_USER_RW	(PTE_TABLE | PTE_NX)
+#define PTE_KERNEL_RW	(PTE_PRESENT | PTE_RW | PTE_ACCESSED | PTE_DIRTY | PTE_NX)
+
+enum { LEAF, LEVEL_PTE, LEVEL_PMD, LEVEL_PUD, LEVEL_P4D, LEVEL_PGD };
+
+/* How to store; NULL members are "task" and "plain". */
+struct store {
+	const char *context;
+	const char *form;
+	bool oops;	/* without a fixup, from a child that may be killed */
+};
+
+struct slot {
+	uint64_t slot;		/* kernel address of the entry */
+	uint64_t value;
+	int level;		/* where the walk ended */
+	uint64_t phys;		/* what the address maps to */
+	uint64_t alias;		/* that, in the direct map */
+	uint64_t page;		/* its struct page */
+};
+
+struct task {
+	uint64_t task, size, cred, cred_slot, real_cred_slot, mm, pgd;
+	uint64_t stack, stack_size, regs, thread, sp;
+};
+
+/* Open the component; returns 0 or -errno. Do it before giving up root. */
+int corrupt_open(void);
+
+/* Send one command; returns 0 or -errno. */
+int corrupt_command(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Answer of the last command: the value behind "name=", or 0. */
+uint64_t corrupt_answer(const char *name);
+
+/* The n-th "name=" of the last answer. */
+uint64_t corrupt_answer_nth(const char *name, int n);
+
+int kstore(const struct store *how, uint64_t addr, const void *data, size_t len);
+int kwrite(uint64_t addr, const void *data, size_t len);
+int kwrite64(uint64_t addr, uint64_t value);
+int kread(uint64_t addr, void *data, size_t len);
+uint64_t kread64(uint64_t addr);
+
+/* 0 when there is no such symbol. */
+uint64_t ksymbol(const char *name);
+uint64_t ksymbol_cpu(const char *name, int cpu);
+
+/* pid 0 is the caller; kernel addresses are looked up in init_mm. */
+int kwalk(uint64_t addr, int level, pid_t pid, struct slot *slot);
+int kwalk_user_half(uint64_t addr, int level, struct slot *slot);
+int ktask(pid_t pid, struct task *task);
+
+#endif

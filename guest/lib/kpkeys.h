@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the kernel says about itself in debugfs kpkeys/. */
+#ifndef GUEST_KPKEYS_H
+#define GUEST_KPKEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define KPKEYS_DIR	"/sys/kernel/debug/kpkeys/"
+
+/* One counter of kpkeys/stats; 0 when there is none. */
+unsigned long kpkeys_stat(const char *name);
+
+/* "enforce", "audit" or "off"; a kernel without kpkeys is off. */
+void kpkeys_mode(char *mode, size_t size);
+
+/*
+ * Run the checker. Returns true when its verdict is the one the boot asked
+ * for (portcullis.expect=enforce|audit|off; anything but "off" wants "ok").
+ * reason gets one line that says why not.
+ */
+bool kpkeys_check(char *reason, size_t size);
+
+#endif
