@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: `portcullis COMMAND ...`; exit status 0 good, 1 a verdict failed, 2 could not run."""
+
+import argparse
+import signal
+import sys
+from types import FrameType
+
+from portcullis import __version__
+from portcullis.commands import apply, attack, bench, boot, build, demo, doctor, export, fetch, test
+from portcullis.errors import ToolError
+from portcullis.host.screen import say
+from portcullis.host.workspace import default_workspace
+
+COMMANDS = (doctor, fetch, apply, export, build, boot, test, attack, bench, demo)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = argparse.ArgumentParser(
+        prog="portcullis",
+        description="Hardens Linux page tables with memory protection keys; builds, boots, attacks and measures it.",
+        epilog="start here: ./portcullis demo",
+    )
+    parser.add_argument("--version", action="version", version=f"portcullis {__version__}")
+    common = argparse.ArgumentParser(add_help=False)
+    for place, default in ((parser, None), (common, argparse.SUPPRESS)):
+        place.add_argument("--cache", metavar="DIR", default=default, help="folder for everything that is made")
+        place.add_argument(
+            "--no-install",
+            action="store_true",
+            default=default,
+            help="never install packages (see the launcher)",
+        )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in COMMANDS:
+        name = module.__name__.rsplit(".", 1)[1]
+        summary, _, example = (module.__doc__ or "").partition("\n\n")
+        child = commands.add_parser(
+            name,
+            parents=[common],
+            help=summary.rstrip("."),
+            description=summary,
+            epilog=example.strip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(child)
+        child.set_defaults(run=module.run)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs one command and returns the exit status."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    options = make_parser().parse_args(arguments)
+    try:
+        return options.run(default_workspace(options.cache), options)
+    except ToolError as error:
+        say(f"portcullis {options.command}: {error}")
+    except KeyboardInterrupt:
+        say(f"portcullis {options.command}: interrupted; nothing half-made was kept, run it again to go on")
+    except BrokenPipeError:
+        sys.stderr.close()
+    return 2
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Puts Portcullis into your kernel tree, or takes it out again.
+
+This is the one command that changes a tree of yours. All hooks are tried on copies first: the tree is changed
+completely or not at all. A manifest (.portcullis-applied.json) lets --undo restore every file exactly.
+
+examples:
+  ./portcullis apply ~/src/linux-6.12
+  ./portcullis apply --undo ~/src/linux-6.12
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+from portcullis.commands.options import add_dry_run
+from portcullis.host.applying import apply, check_undo, plan_apply, read_manifest, undo
+from portcullis.host.hardening import host_arch
+from portcullis.host.screen import print_line
+from portcullis.host.workspace import Workspace
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("tree", metavar="DIR", type=Path, help="top folder of a kernel source tree")
+    parser.add_argument("--undo", action="store_true", help="restore the tree as it was before")
+    parser.add_argument("--arch", default=host_arch(os.uname().machine), help="kernel name of the architecture (x86)")
+    add_dry_run(parser)
+
+
+def run(workspace: Workspace, options: argparse.Namespace) -> int:
+    """Applies or undoes."""
+    tree = options.tree.expanduser().resolve()
+    if options.undo:
+        return _undo(tree, options.dry_run)
+    plan = plan_apply(workspace, tree, options.arch)
+    counts = f"{len(plan.added)} files added, {len(plan.changed)} changed by {len(plan.hooks)} hooks"
+    if options.dry_run:
+        for path in plan.added:
+            print_line(f"add     {path}")
+        for path in plan.changed:
+            print_line(f"change  {path}")
+        print_line(f"would apply to Linux {plan.version}: {counts}")
+        return 0
+    apply(tree, plan)
+    print_line(f"applied to Linux {plan.version}: {counts}")
+    print_line(
+        f"next: merge {workspace.kernel}/configs/portcullis.config over your configuration and boot with kpkeys=audit"
+    )
+    return 0
+
+
+def _undo(tree: Path, dry_run: bool) -> int:
+    manifest = read_manifest(tree)
+    if dry_run:
+        check_undo(tree, manifest)
+        for path, change in manifest.changes.items():
+            print_line(f"{'remove ' if change.before is None else 'restore'} {path}")
+        return 0
+    undo(tree, manifest)
+    print_line(f"restored {len(manifest.changes)} files of {tree}")
+    return 0

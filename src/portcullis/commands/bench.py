@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Counts what hardening costs: writes to the pkey register per operation, beside their bounds.
+
+Emulated time is no time, so nothing here is timed. Refuses to print when the gate was never raised or no page was
+keyed, because then nothing was measured.
+
+examples:
+  ./portcullis bench --quick
+  ./portcullis bench --quick --json
+"""
+
+import argparse
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from portcullis.commands.boot import add_machine, machine_of
+from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
+from portcullis.core.bench import Measured, compare, parse_bounds, why_not_to_print
+from portcullis.core.elf import Image
+from portcullis.core.kconfig import different_options, parse_config
+from portcullis.errors import ToolError
+from portcullis.host.builder import Builder
+from portcullis.host.guest import build_initramfs
+from portcullis.host.process import Commands
+from portcullis.host.screen import print_json, print_line, step, table
+from portcullis.host.vm import Boot, explain, run_job
+from portcullis.host.workspace import Workspace
+
+BOUNDS = Path(__file__).parents[1] / "data" / "bench.toml"
+# Options that come with Portcullis; kernels that differ in others as well cannot be compared.
+OWN_OPTIONS = ("CONFIG_KPKEYS", "CONFIG_ARCH_HAS_KPKEYS", "CONFIG_MMU_GATHER_")
+TIMEOUT = 300.0  # seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    parser.add_argument("--quick", action="store_true", help="the counted benchmarks (the only set so far)")
+    add_mode(parser, ("audit", "enforce"))
+    add_build(parser)
+    add_machine(parser)
+    add_json(parser)
+    add_dry_run(parser)
+
+
+def run(workspace: Workspace, options: argparse.Namespace) -> int:
+    """Counts; 1 when a bound is exceeded."""
+    commands = Commands(options.dry_run)
+    built = Builder(workspace, commands, build_options(options)).run()
+    initramfs = build_initramfs(workspace, commands)
+    machine = replace(machine_of(options), job="bench", timeout=TIMEOUT)
+    if options.dry_run:
+        run_job(workspace, commands, machine, built.image, initramfs)
+        return 0
+    with step("counting"):
+        boot = run_job(workspace, commands, machine, built.image, initramfs)
+    rows = measured(boot)
+    growth = text_growth(built.image)
+    if options.json:
+        bounds = [{**asdict(row.bound), "limit": row.limit, "value": row.value, "good": row.good} for row in rows]
+        print_json({"bounds": bounds, "records": list(boot.results.records), "text_growth": growth})
+    else:
+        print_table(rows, boot)
+        stock = "unknown, build the kernel to compare with: portcullis build --lane stock"
+        print_line(f"  code: {f'{growth:+} bytes' if growth is not None else stock}")
+    return 0 if all(row.good for row in rows) else 1
+
+
+def text_growth(image: Path) -> int | None:
+    """Bytes of code more than in the stock kernel; None when that one is not built, or from other options."""
+    folder = image.parents[3]
+    stock = folder.with_name(folder.name.rpartition("-")[0] + "-stock")
+    try:
+        configs = [parse_config((path / ".config").read_text()) for path in (folder, stock)]
+        if any(not name.startswith(OWN_OPTIONS) for name in different_options(*configs)):
+            return None
+        return (
+            Image((folder / "vmlinux").read_bytes()).code_size() - Image((stock / "vmlinux").read_bytes()).code_size()
+        )
+    except (OSError, ValueError):
+        return None
+
+
+def measured(boot: Boot) -> tuple[Measured, ...]:
+    """Counts beside bounds; raises ToolError when the run measured nothing."""
+    if boot.trouble:
+        raise ToolError(f"the benchmark did not finish: {explain(boot)}")
+    reason = why_not_to_print(boot.results.records)
+    if reason:
+        raise ToolError(f"no table is printed: {reason}", f"log: {boot.folder}")
+    return compare(parse_bounds(BOUNDS.read_text()), boot.results.records)
+
+
+def print_table(rows: tuple[Measured, ...], boot: Boot) -> None:
+    """The bounds, then every other figure that the guest reported."""
+    table(
+        "",
+        ("operation", "counter", "counted", "at most", ""),
+        [
+            (
+                row.bound.what,
+                row.bound.counter,
+                "missing" if row.value is None else str(row.value),
+                str(row.limit),
+                "ok" if row.good else "failed",
+            )
+            for row in rows
+        ],
+    )
+    for record in boot.results.records:
+        if "bench" in record:
+            figures = ", ".join(f"{key} {value}" for key, value in record.items() if key != "bench")
+            print_line(f"  {record['bench']}: {figures}")

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boots the hardened kernel in QEMU and gives you a shell in it.
+
+The serial console is your terminal; `poweroff -f` in the guest or Ctrl-A X ends it.
+
+examples:
+  ./portcullis boot
+  ./portcullis boot --mode audit --smp 4 --no-la57 --append loglevel=8
+"""
+
+import argparse
+import subprocess
+
+from portcullis.commands.options import add_build, add_dry_run, add_mode, build_options
+from portcullis.core.machine import Machine, interactive_command
+from portcullis.errors import ToolError
+from portcullis.host.builder import Builder
+from portcullis.host.guest import BUSYBOX, build_initramfs
+from portcullis.host.process import Commands
+from portcullis.host.workspace import Workspace
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Options of the virtual machine."""
+    parser.add_argument("--cpu", default="max", help="QEMU CPU model (max)")
+    parser.add_argument("--smp", type=int, default=2, metavar="N", help="number of CPUs (2)")
+    parser.add_argument("--memory", type=int, default=1024, metavar="MIB", help="memory in MiB (1024)")
+    parser.add_argument("--append", default="", metavar="WORDS", help="more kernel command line")
+    parser.add_argument("--no-pks", action="store_true", help="a CPU without protection keys")
+    parser.add_argument("--pti", choices=("on", "off"), help="page-table isolation (default: the kernel decides)")
+    parser.add_argument("--la57", action=argparse.BooleanOptionalAction, default=True, help="5-level page tables")
+
+
+def machine_of(options: argparse.Namespace) -> Machine:
+    """The machine that the options describe."""
+    return Machine(
+        mode=options.mode,
+        cpus=options.smp,
+        memory=options.memory,
+        cpu=options.cpu,
+        pks=not options.no_pks,
+        la57=options.la57,
+        pti=None if options.pti is None else options.pti == "on",
+        append=options.append,
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    add_build(parser)
+    add_mode(parser)
+    add_machine(parser)
+    add_dry_run(parser)
+
+
+def run(workspace: Workspace, options: argparse.Namespace) -> int:
+    """Builds what is not built yet, then hands the terminal to QEMU."""
+    commands = Commands(options.dry_run)
+    if not BUSYBOX.is_file():
+        raise ToolError("there is no busybox for the shell in the guest", "install busybox-static")
+    built = Builder(workspace, commands, build_options(options)).run()
+    initramfs = build_initramfs(workspace, commands)
+    command = interactive_command(machine_of(options), built.image, initramfs)
+    if options.dry_run:
+        commands.capture(command)
+        return 0
+    try:
+        status = subprocess.run(command, check=False).returncode
+    except FileNotFoundError as error:
+        raise ToolError("qemu-system-x86_64 is not installed", "run: portcullis doctor") from error
+    return 0 if status == 0 else 2

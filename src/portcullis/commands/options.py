@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Options that several commands share."""
+
+import argparse
+import os
+import re
+from pathlib import Path
+
+from portcullis.core.lanes import LANES
+from portcullis.core.machine import MODES
+from portcullis.errors import ToolError
+from portcullis.host.builder import BuildOptions
+from portcullis.host.hardening import host_arch
+
+_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*)=(.*)")
+_JOBS = re.compile(r"-?j(\d+)")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """--dry-run."""
+    parser.add_argument("--dry-run", action="store_true", help="show what would be done, change nothing")
+
+
+def add_tree(parser: argparse.ArgumentParser) -> None:
+    """--tree."""
+    parser.add_argument(
+        "--tree",
+        metavar="DIR",
+        type=Path,
+        help="your kernel source (never changed); default: the distribution's package",
+    )
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """--tree, --lane, -j and make variables."""
+    add_tree(parser)
+    parser.add_argument("--lane", choices=list(LANES), default="default", help="which build: " + _lanes())
+    parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="parallel jobs")
+
+
+def _lanes() -> str:
+    return "; ".join(f"{lane.name}: {lane.what}" for lane in LANES.values())
+
+
+def add_mode(parser: argparse.ArgumentParser, choices: tuple[str, ...] = MODES, default: str = "enforce") -> None:
+    """--mode."""
+    parser.add_argument("--mode", choices=choices, default=default, help=f"kpkeys= on the command line ({default})")
+
+
+def make_variables(words: list[str]) -> dict[str, str]:
+    """Make variables from `NAME=value` words; raises ToolError for any other word."""
+    variables = {}
+    for word in words:
+        found = _VARIABLE.fullmatch(word)
+        if not found:
+            raise ToolError(f"not a make variable: {word!r}", "write NAME=value, like LLVM=1")
+        variables[found[1]] = found[2]
+    return variables
+
+
+def build_options(options: argparse.Namespace) -> BuildOptions:
+    """Build options from parsed arguments."""
+    variables = make_variables(getattr(options, "variables", []))
+    output = variables.pop("O", None)
+    arch = host_arch(variables.get("ARCH", os.uname().machine))
+    if arch != "x86":
+        raise ToolError(f"building for {arch} is not supported yet", "build for ARCH=x86_64")
+    base_config = getattr(options, "base_config", None)
+    return BuildOptions(
+        lane=options.lane,
+        tree=options.tree,
+        fragments=tuple(getattr(options, "config", [])),
+        base_config=base_config and base_config.expanduser().resolve(),
+        variables=variables,
+        output=Path(output).expanduser().resolve() if output else None,
+        jobs=options.jobs,
+        deb=getattr(options, "deb", False),
+        arch=arch,
+    )

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads what the tool needs out of an ELF file: bytes at an address, symbols, the size of the code."""
+
+import struct
+
+_SYMTAB = 2
+_ALLOC = 2
+_EXECUTABLE = 4
+
+
+class Image:
+    """A little-endian 64-bit ELF file in memory; raises ValueError when it is none."""
+
+    def __init__(self, data: bytes) -> None:
+        if data[:6] != b"\x7fELF\x02\x01":
+            raise ValueError("not a 64-bit little-endian ELF file")
+        self.data = data
+        offset, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
+        # name, type, flags, address, offset, size, link
+        self.sections = [struct.unpack_from("<IIQQQQI", data, offset + 64 * index) for index in range(count)]
+
+    def read(self, address: int, size: int) -> bytes:
+        """Bytes at a virtual address; raises ValueError when the file holds none."""
+        for _, kind, flags, start, offset, length, _ in self.sections:
+            if flags & 2 and kind == 1 and start <= address and address + size <= start + length:
+                place = offset + address - start
+                return self.data[place : place + size]
+        raise ValueError(f"address {address:#x} is in no section")
+
+    def symbols(self, names: set[str]) -> dict[str, int]:
+        """Addresses of symbols by name; unknown ones are absent."""
+        found = {}
+        for _, kind, _, _, offset, size, link in self.sections:
+            if kind != _SYMTAB:
+                continue
+            strings = self.sections[link][4]
+            for place in range(offset, offset + size, 24):
+                name, value = struct.unpack_from("<I4xQ", self.data, place)
+                end = self.data.index(b"\0", strings + name)
+                text = self.data[strings + name : end].decode()
+                if text in names:
+                    found[text] = value
+        return found
+
+    def code_size(self) -> int:
+        """Bytes of machine code in the file."""
+        both = _ALLOC | _EXECUTABLE
+        return sum(size for _, _, flags, _, _, size, _ in self.sections if flags & both == both)

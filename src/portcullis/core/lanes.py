@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Build lanes: which configuration fragments make which kernel."""
+
+from dataclasses import dataclass
+
+from portcullis.core.kconfig import Request
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A named build; `fragments` are names below kernel/configs without their suffix."""
+
+    name: str
+    fragments: tuple[str, ...]
+    hardened: bool
+    what: str
+
+
+_SMALL = ("x86_64", "portcullis", "test")
+LANES = {
+    lane.name: lane
+    for lane in (
+        Lane("default", _SMALL, True, "small guest kernel with Portcullis and its tests"),
+        Lane("debug", (*_SMALL, "debug"), True, "lockdep, page-table self-tests, write+execute scan"),
+        Lane("kasan", (*_SMALL, "kasan"), True, "KASAN with vmalloc shadow"),
+        Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, as in distribution kernels"),
+        Lane("stock", ("x86_64", "test"), False, "the same kernel without Portcullis"),
+    )
+}
+
+
+def wanted_options(requests: tuple[Request, ...], lane: Lane) -> tuple[Request, ...]:
+    """Requests that the final configuration must hold: a stock kernel knows no KPKEYS options."""
+    if lane.hardened:
+        return requests
+    return tuple(request for request in requests if not request.name.startswith("CONFIG_KPKEYS"))

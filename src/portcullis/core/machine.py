@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Describes a virtual machine and plans the QEMU command line for it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+EFI_FIRMWARE = "/usr/share/ovmf/OVMF.fd"
+RESULTS_PORT = "portcullis.results"
+MODES = ("off", "audit", "enforce")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel."""
+
+    job: str = ""
+    mode: str | None = "enforce"
+    cpus: int = 2
+    memory: int = 1024
+    max_memory: int = 0
+    nodes: int = 1
+    cpu: str = "max"
+    pks: bool = True
+    la57: bool = True
+    gbpages: bool = True
+    pti: bool | None = None
+    append: str = ""
+    kunit: bool = False
+    efi: bool = False
+    timeout: float = 120.0
+
+
+def cpu_argument(machine: Machine) -> str:
+    """Value of -cpu."""
+    flags = [machine.cpu]
+    if not machine.pks:
+        flags.append("-pks")
+    if not machine.la57:
+        flags.append("-la57")
+    if not machine.gbpages:
+        flags.append("-pdpe1gb")
+    return ",".join(flags)
+
+
+def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
+    """Value of -append.
+
+    `panic=-1` turns a panic into the end of QEMU. KUnit tests are built in and run only when asked for.
+    """
+    words = ["console=ttyS0", "panic=-1", "no_timer_check", f"kunit.enable={int(machine.kunit)}"]
+    if machine.mode is not None:
+        words.append(f"kpkeys={machine.mode}")
+    if machine.pti is not None:
+        words.append("pti=on" if machine.pti else "pti=off")
+    if machine.job:
+        words.append(f"portcullis.job={machine.job}")
+    elif interactive:
+        words.append("portcullis.job=shell")
+    if machine.append:
+        words.append(machine.append)
+    return " ".join(words)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that QEMU reads and writes."""
+
+    kernel: Path
+    initramfs: Path
+    console: Path
+    results: Path
+    monitor: Path
+
+
+def qemu_command(machine: Machine, files: Files) -> list[str]:
+    """Command line for a job: console and results go to files, QMP listens on a socket."""
+    return [
+        *_common(machine, files.kernel, files.initramfs),
+        "-display",
+        "none",
+        "-append",
+        kernel_command_line(machine),
+        "-serial",
+        f"file:{files.console}",
+        "-device",
+        "virtio-serial-pci",
+        "-chardev",
+        f"file,id=results,path={files.results}",
+        "-device",
+        f"virtserialport,chardev=results,name={RESULTS_PORT}",
+        "-qmp",
+        f"unix:{files.monitor},server=on,wait=off",
+    ]
+
+
+def interactive_command(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
+    """Command line for a person: the serial console is the terminal, Ctrl-A X ends QEMU."""
+    return [
+        *_common(machine, kernel, initramfs),
+        "-append",
+        kernel_command_line(machine, interactive=True),
+        "-display",
+        "none",
+        "-serial",
+        "mon:stdio",
+    ]
+
+
+def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
+    memory = f"{machine.memory}M"
+    if machine.max_memory > machine.memory:
+        memory += f",slots=8,maxmem={machine.max_memory}M"
+    firmware = ["-bios", EFI_FIRMWARE] if machine.efi else []
+    cpus = str(machine.cpus) if machine.nodes == 1 else f"{machine.cpus},sockets={machine.nodes}"
+    return [
+        "qemu-system-x86_64",
+        *firmware,
+        "-accel",
+        "tcg,thread=multi",
+        "-cpu",
+        cpu_argument(machine),
+        "-smp",
+        cpus,
+        "-m",
+        memory,
+        *_numa(machine),
+        "-nodefaults",
+        "-no-reboot",
+        "-kernel",
+        str(kernel),
+        "-initrd",
+        str(initramfs),
+    ]
+
+
+def _numa(machine: Machine) -> list[str]:
+    """Memory and CPUs in equal parts on each node."""
+    if machine.nodes == 1:
+        return []
+    size, share = machine.memory // machine.nodes, machine.cpus // machine.nodes
+    words = []
+    for node in range(machine.nodes):
+        first = node * share
+        words += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=ram{node},cpus={first}-{first + share - 1}"]
+    return words

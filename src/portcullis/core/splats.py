@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Finds kernel complaints in a console log."""
+
+import re
+from dataclasses import dataclass
+
+from portcullis.core.ktap import strip_printk
+
+# name of the complaint -> what it looks like. Case matters: "warning:" in a boot message is not a WARNING.
+PATTERNS = {
+    "violation": r"kpkeys: violation:",
+    "open-section": r"kpkeys: section left open|kpkeys: .*left open on return",
+    "unkeyed": r"kpkeys: .*\bunkeyed page",
+    "bug": r"\bBUG: |\bkernel BUG at ",
+    "warning": r"\bWARNING: ",
+    "oops": r"\bOops: |\bOops\[|general protection fault|double fault|stack segment|invalid opcode: ",
+    "panic": r"Kernel panic - not syncing",
+    "kasan": r"\bKASAN: ",
+    "lockdep": r"possible circular locking|possible recursive locking|inconsistent lock state|"
+    r"suspicious RCU usage|possible irq lock inversion|Invalid wait context",
+    "stall": r"soft lockup|hard LOCKUP|rcu: INFO: .*stall|blocked for more than \d+ seconds",
+    "bad-page": r"Bad page (?:state|map)|Bad rss-counter|bad pmd|bad pud|bad p4d|bad pgd|page_table_check",
+    "poison": r"pagealloc: memory corruption|pagealloc: single bit error",
+    "list": r"list_(?:add|del) corruption",
+    "wx": r"Found insecure W\+X mapping|x86/mm: Checked W\+X mappings: FAILED",
+    "trace": r"\bCall Trace:",
+    "unstable-entry": r"Spurious .*(?:#PF|fault)|unhandled page fault",
+}
+# Reports with a trace that tests provoke on purpose, and how many lines below their head the trace may begin.
+_PROVOKED = re.compile(r"invoked oom-killer|FAULT_INJECTION: forcing a failure|page allocation failure: ")
+_PROVOKED_REACH = 12
+_COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
+
+
+@dataclass(frozen=True)
+class Splat:
+    """One complaint: its kind, the line number from 1, the line without its time stamp."""
+
+    kind: str
+    number: int
+    line: str
+
+
+def scan_console(text: str, allowed: tuple[str, ...] = ()) -> tuple[Splat, ...]:
+    """Complaints in a console log.
+
+    `allowed` names kinds that are expected, or is ("all",). Raises ValueError for an unknown kind.
+    """
+    unknown = set(allowed) - set(PATTERNS) - {"all"}
+    if unknown:
+        raise ValueError(f"unknown kind of console complaint: {sorted(unknown)[0]}")
+    if "all" in allowed:
+        return ()
+    found = []
+    provoked = -_PROVOKED_REACH
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = strip_printk(raw.rstrip())
+        if _PROVOKED.search(line):
+            provoked = number
+        kind = next((kind for kind, pattern in _COMPILED.items() if pattern.search(line)), None)
+        if kind == "trace" and number - provoked <= _PROVOKED_REACH:
+            continue
+        if kind and kind not in allowed:
+            found.append(Splat(kind, number, line))
+    return tuple(found)
+
+
+def last_lines(text: str, count: int = 15) -> str:
+    """The end of a log, indented for a message."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    return "\n".join(f"    {line}" for line in lines[-count:])

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Attacks: what is expected of them and what a boot showed."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from portcullis.core.ktap import strip_printk
+from portcullis.core.machine import MODES, Machine
+
+VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
+DIED = "DIED"  # the guest ended during the attack and no violation was reported
+MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
+
+
+# Some attacks aim at the user half of the tables, which exists only with page-table isolation.
+ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One entry of guest/attacks.toml; `expected` maps each mode to a verdict."""
+
+    name: str
+    scope: str
+    expected: Mapping[str, str]
+    what: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one attack did in one mode."""
+
+    name: str
+    scope: str
+    mode: str
+    verdict: str
+    expected: str
+    evidence: str
+
+    @property
+    def as_expected(self) -> bool:
+        """True when the verdict is the expected one."""
+        return self.verdict == self.expected
+
+
+def parse_attacks(text: str) -> tuple[Attack, ...]:
+    """Entries of an attacks.toml; raises ValueError that names the entry at fault."""
+    try:
+        entries = tomllib.loads(text).get("attack", [])
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"attacks.toml: {error}") from error
+    attacks = tuple(_attack(entry) for entry in entries)
+    names = [attack.name for attack in attacks]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"attacks.toml: {twice[0]} is listed twice")
+    return attacks
+
+
+def _attack(entry: Mapping[str, str]) -> Attack:
+    where = f"attacks.toml: {entry.get('name', 'entry without a name')}"
+    missing = {"name", "scope", "what", *MODES} - set(entry)
+    if missing:
+        raise ValueError(f"{where}: {sorted(missing)[0]!r} is missing")
+    if entry["scope"] not in ("in", "out"):
+        raise ValueError(f"{where}: scope must be 'in' or 'out'")
+    for mode in MODES:
+        if entry[mode] not in VERDICTS:
+            raise ValueError(f"{where}: {mode} must be one of {', '.join(VERDICTS)}")
+    return Attack(entry["name"], entry["scope"], {mode: entry[mode] for mode in MODES}, entry["what"])
+
+
+def choose_attacks(attacks: tuple[Attack, ...], names: Iterable[str]) -> tuple[Attack, ...]:
+    """Attacks by name, all when no name is given; raises ValueError for an unknown name."""
+    wanted = list(names)
+    known = {attack.name: attack for attack in attacks}
+    for name in wanted:
+        if name not in known:
+            raise ValueError(f"unknown attack {name!r}; known are: {', '.join(known)}")
+    return tuple(known[name] for name in wanted) if wanted else attacks
+
+
+def read_verdicts(records: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, str]]:
+    """Verdict and evidence by attack name, from `#json` records; the last one of an attack counts."""
+    return {
+        str(record["attack"]): (str(record["verdict"]), str(record.get("evidence", "")))
+        for record in records
+        if "attack" in record and "verdict" in record
+    }
+
+
+def verdict_of_dead_guest(console: str) -> tuple[str, str]:
+    """Verdict for the attack during which the guest died, from its console.
+
+    BLOCKED needs a violation report as evidence: any other death proves nothing.
+    """
+    lines = [strip_printk(line.rstrip()) for line in console.splitlines() if line.strip()]
+    for line in reversed(lines):
+        if "kpkeys: violation:" in line or "kpkeys: corrupt" in line:
+            return "BLOCKED", line
+    for line in reversed(lines):
+        if "Kernel panic" in line or "BUG: " in line:
+            return DIED, line
+    return DIED, lines[-1] if lines else "the console is empty"
+
+
+def judge(attack: Attack, mode: str, verdict: str, evidence: str) -> Outcome:
+    """Puts a verdict beside what was expected."""
+    return Outcome(attack.name, attack.scope, mode, verdict, attack.expected[mode], evidence)

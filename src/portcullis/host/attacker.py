@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs the attack corpus: several attacks in one boot, a fresh boot after one that killed the guest."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from portcullis.core.machine import Machine
+from portcullis.core.verdicts import (
+    MISSING,
+    Attack,
+    Outcome,
+    judge,
+    parse_attacks,
+    read_verdicts,
+    verdict_of_dead_guest,
+)
+from portcullis.errors import ToolError
+from portcullis.host.vm import Boot
+from portcullis.host.workspace import Workspace
+
+Booter = Callable[[Machine], Boot]
+ATTACKS_PER_BOOT = 30  # the guest's init takes at most 32 words
+
+
+def known_attacks(workspace: Workspace) -> tuple[Attack, ...]:
+    """The corpus; raises ToolError when its file is missing or broken."""
+    path = workspace.guest / "attacks.toml"
+    try:
+        return parse_attacks(path.read_text())
+    except FileNotFoundError as error:
+        raise ToolError(f"{path} does not exist", "the checkout is not complete") from error
+    except ValueError as error:
+        raise ToolError(str(error)) from error
+
+
+def run_attacks(
+    attacks: tuple[Attack, ...], mode: str, machine: Machine, boot: Booter
+) -> tuple[tuple[Outcome, ...], tuple[Path, ...]]:
+    """Outcome of every attack in one mode, and the log folders. Each boot settles at least one attack."""
+    waiting = list(attacks)
+    outcomes: dict[str, Outcome] = {}
+    folders = []
+    while waiting:
+        batch = waiting[:ATTACKS_PER_BOOT]
+        names = ",".join(attack.name for attack in batch)
+        booted = boot(replace(machine, job=f"attack,{names}", mode=mode))
+        folders.append(booted.folder)
+        settled = settle(batch, mode, booted)
+        outcomes.update({outcome.name: outcome for outcome in settled})
+        waiting = [attack for attack in waiting if attack.name not in outcomes]
+    return tuple(outcomes[attack.name] for attack in attacks), tuple(folders)
+
+
+def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:
+    """Verdicts of one boot. When the guest died, the first attack without a verdict killed it."""
+    verdicts = read_verdicts(booted.results.records)
+    settled = [judge(attack, mode, *verdicts[attack.name]) for attack in waiting if attack.name in verdicts]
+    silent = [attack for attack in waiting if attack.name not in verdicts]
+    if booted.results.status is not None:
+        return settled + [judge(attack, mode, MISSING, "the guest gave no verdict") for attack in silent]
+    if silent:
+        verdict, evidence = verdict_of_dead_guest(booted.console)
+        if booted.trouble.startswith("no end") and verdict != "BLOCKED":
+            evidence = f"{booted.trouble}: {evidence}"
+        settled.append(judge(silent[0], mode, verdict, evidence))
+    return settled

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds kernels out of tree: work copy, configuration, make, packages."""
+
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
+from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
+from portcullis.core.lanes import LANES, Lane, wanted_options
+from portcullis.core.splats import last_lines
+from portcullis.errors import ToolError
+from portcullis.host.applying import kept_by_update, update_work_tree
+from portcullis.host.process import Commands, Finished, shown
+from portcullis.host.screen import say, step
+from portcullis.host.sources import Source, fetch, user_source, work_copy
+from portcullis.host.workspace import Workspace, disk_full, disk_full_explained, locked, write_whole
+
+IMAGE = "arch/x86/boot/bzImage"
+BUILT_STAMP = "portcullis-built.json"
+CONFIG_STAMP = "portcullis-config.txt"
+REVISION = ".portcullis-revision"
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """What to build; `variables` are make variables, `leave_out` drops one hook (mutation)."""
+
+    lane: str = "default"
+    tree: Path | None = None
+    fragments: tuple[Path, ...] = ()
+    base_config: Path | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    output: Path | None = None
+    jobs: int = os.cpu_count() or 1
+    deb: bool = False
+    arch: str = "x86"
+    leave_out: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A finished build; `log` is empty when nothing had to be done."""
+
+    image: Path
+    folder: Path
+    tree: Path
+    fresh: bool
+
+
+class Builder:
+    """One build: names of its folders and the steps in order."""
+
+    def __init__(self, workspace: Workspace, commands: Commands, options: BuildOptions) -> None:
+        if options.lane not in LANES:
+            raise ToolError(f"unknown lane {options.lane!r}", f"known are: {', '.join(LANES)}")
+        self.workspace = workspace
+        self.commands = commands
+        self.options = options
+        self.lane: Lane = LANES[options.lane]
+
+    def run(self) -> Built:
+        """Builds the kernel; raises ToolError that says what failed and where the log is."""
+        source = self.source()
+        tree = self.tree_folder(source)
+        folder = self.options.output or self.workspace.folder("build") / f"{tree.name}-{self.lane.name}"
+        with (
+            disk_full_explained(self.workspace.cache),
+            locked(folder.with_name(folder.name + ".lock")),
+            locked(self.workspace.folder("trees") / f"{tree.name}.lock"),
+        ):
+            return self._run(source, tree, folder)
+
+    def source(self) -> Source:
+        """The pristine source."""
+        if self.options.tree is not None:
+            return user_source(self.options.tree)
+        return fetch(self.workspace, self.commands)
+
+    def tree_folder(self, source: Source) -> Path:
+        """The folder that make compiles from; a fetched stock source is used as it is."""
+        if not self.lane.hardened and source.fetched:
+            return source.path
+        name = source.path.name
+        if not source.fetched:
+            name += "-" + hashlib.sha256(str(source.path).encode()).hexdigest()[:8]
+        if not self.lane.hardened:
+            name += "-stock"
+        if self.options.name:
+            name += f"-{self.options.name}"
+        return self.workspace.folder("trees") / name
+
+    def _run(self, source: Source, tree: Path, folder: Path) -> Built:
+        log = folder.with_name(folder.name + ".log")
+        if self.commands.dry_run:
+            return self._dry_run(tree, folder, log)
+        revision = self._update_tree(source, tree)
+        folder.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
+        requests = self._configure(tree, folder, log, self._options_known(source, tree, revision))
+        key = self._key(tree, folder, revision)
+        stamp = folder / BUILT_STAMP
+        image = folder / IMAGE
+        target = "bindeb-pkg" if self.options.deb else "bzImage"
+        if image.is_file() and stamp.is_file() and json.loads(stamp.read_text()) == key and not self.options.deb:
+            say(f"kernel ({self.lane.name}) is up to date")
+            return Built(image, folder, tree, fresh=False)
+        stamp.unlink(missing_ok=True)
+        self._make(tree, folder, log, target, requests)
+        write_whole(stamp, json.dumps(key).encode())
+        return Built(image, folder, tree, fresh=True)
+
+    def _dry_run(self, tree: Path, folder: Path, log: Path) -> Built:
+        for target in ("tinyconfig", "olddefconfig", "bindeb-pkg" if self.options.deb else "bzImage"):
+            self.commands.logged(self.make_command(tree, folder, target), log)
+        return Built(folder / IMAGE, folder, tree, fresh=False)
+
+    def _update_tree(self, source: Source, tree: Path) -> str:
+        """Brings the work tree up to date; its revision changes whenever a file in it did."""
+        if tree == source.path:
+            return "pristine"
+        mark = tree / REVISION
+        revision = mark.read_text() if mark.is_file() else ""
+        mark.unlink(missing_ok=True)  # an interrupted update must not look like the old revision
+        changed = work_copy(source, tree, kept_by_update(tree))
+        if self.lane.hardened:
+            changed |= update_work_tree(self.workspace, source, tree, self.options.arch, self.options.leave_out)
+        if changed or not revision:
+            revision = uuid.uuid4().hex
+        write_whole(mark, revision.encode())
+        return revision
+
+    def fragments(self) -> tuple[Path, ...]:
+        """Configuration fragments in the order in which they are merged."""
+        own = self.lane.fragments if self.options.base_config is None else ("portcullis",)
+        paths = [self.workspace.kernel / "configs" / f"{name}.config" for name in own if self._applies(name)]
+        paths += [path.expanduser().resolve() for path in self.options.fragments]
+        for path in paths:
+            if not path.is_file():
+                raise ToolError(f"there is no configuration fragment {path}")
+        return tuple(paths)
+
+    def _applies(self, fragment: str) -> bool:
+        return self.lane.hardened or fragment != "portcullis"
+
+    def _options_known(self, source: Source, tree: Path, revision: str) -> str:
+        """Changes when the set of options may have changed, so that an edit of code alone does not configure again."""
+        if not source.fetched:
+            return revision
+        names = sorted(name for name in kept_by_update(tree) if Path(name).name.startswith("Kconfig"))
+        return str(source.path) + "\0".join((tree / name).read_text() for name in names)
+
+    def _configure(self, tree: Path, folder: Path, log: Path, known: str) -> tuple[Request, ...]:
+        fragments = self.fragments()
+        requests = wanted_options(
+            tuple(request for path in fragments for request in parse_fragment(path.read_text())), self.lane
+        )
+        base = self.options.base_config
+        inputs = [known, str(base and base.read_bytes()), str(sorted(self.options.variables.items()))]
+        inputs += [path.read_text() for path in fragments]
+        key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
+        stamp = folder / CONFIG_STAMP
+        if stamp.is_file() and (folder / ".config").is_file() and stamp.read_text() == key:
+            return requests
+        with step(f"configuring ({self.lane.name})"):
+            self._merge(tree, folder, log, fragments)
+        self._prove(folder, requests)
+        write_whole(stamp, key.encode())
+        return requests
+
+    def _merge(self, tree: Path, folder: Path, log: Path, fragments: tuple[Path, ...]) -> None:
+        config = folder / ".config"
+        before = config.read_bytes() if config.is_file() else b""
+        if self.options.base_config is None:
+            self._checked(self.make_command(tree, folder, "tinyconfig"), log, "configuring")
+        else:
+            shutil.copyfile(self.options.base_config, config)
+        merge = [tree / "scripts/kconfig/merge_config.sh", "-m", "-O", folder, config, *fragments]
+        self._checked(merge, log, "merging the configuration", cwd=tree)
+        self._checked(self.make_command(tree, folder, "olddefconfig"), log, "configuring")
+        if config.read_bytes() == before:
+            say("  the configuration did not change")
+
+    def _prove(self, folder: Path, requests: tuple[Request, ...]) -> None:
+        config = parse_config((folder / ".config").read_text())
+        missing = unmet(requests, config)
+        if missing:
+            names = "\n".join(f"    {item.name}={item.value} (is {config.get(item.name, 'n')})" for item in missing)
+            raise ToolError(
+                f"the kernel did not take {len(missing)} requested option(s)\n{names}",
+                "a dependency is missing, or the option needs '# optional' above it in its fragment",
+            )
+
+    def _make(self, tree: Path, folder: Path, log: Path, target: str, requests: tuple[Request, ...]) -> None:
+        total_file = folder / "portcullis-total.txt"
+        expected = total_file.read_text() if total_file.is_file() else ""
+        count = 0
+        with step(f"building the kernel ({self.lane.name})", f"kernel ({self.lane.name}) built") as progress:
+
+            def watch(piece: str) -> None:
+                nonlocal count
+                count += compiled_files(piece)
+                of_total = f" of about {expected}" if expected and count <= int(expected) else ""
+                progress.update(f"{count}{of_total} files")
+
+            self._checked(self.make_command(tree, folder, target), log, "the build", watch=watch)
+        self._prove(folder, requests)
+        if count > int(expected or 0):
+            write_whole(total_file, str(count).encode())
+
+    def make_command(self, tree: Path, folder: Path, target: str) -> list[str]:
+        """The make command line of one target."""
+        options = self.options
+        words = ["make", "-C", str(tree), f"O={folder}", f"-j{options.jobs}"]
+        words += [f"{name}={value}" for name, value in options.variables.items()]
+        if shutil.which("ccache") and not {"CC", "LLVM"} & set(options.variables):
+            words.append(f"CC=ccache {options.variables.get('CROSS_COMPILE', '')}gcc")
+        return [*words, target]
+
+    def environment(self) -> dict[str, str]:
+        """Environment of make: the compiler cache lives in the cache folder unless the user has one."""
+        environment = dict(os.environ)
+        environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
+        environment.setdefault("CCACHE_BASEDIR", str(self.workspace.cache))
+        environment["KBUILD_BUILD_USER"] = "portcullis"
+        environment["KBUILD_BUILD_HOST"] = "localhost"
+        for name in ("MAKEFLAGS", "MFLAGS", "KBUILD_OUTPUT"):
+            environment.pop(name, None)
+        return environment
+
+    def _checked(self, command: list[str | Path], log: Path, what: str, **options: object) -> Finished:
+        finished = self.commands.logged(command, log, env=self.environment(), **options)  # type: ignore[arg-type]
+        if finished.status == 0:
+            return finished
+        if disk_was_full(finished.output):
+            raise disk_full(self.workspace.cache)
+        raise ToolError(
+            f"{what} failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
+            f"log: {log}\n  again: {shown(command)}",
+        )
+
+    def _key(self, tree: Path, folder: Path, revision: str) -> dict[str, str]:
+        compiler = "".join(word for word in self.make_command(tree, folder, "") if word.startswith(("CC=", "LLVM=")))
+        return {
+            "tree": str(tree),
+            "revision": revision,
+            "config": (folder / CONFIG_STAMP).read_text(),
+            "compiler": compiler + Commands().capture(["gcc", "-dumpfullversion"]).output,
+        }

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds the guest programs and packs the initramfs."""
+
+import gzip
+import os
+from pathlib import Path
+
+from portcullis.core.buildlog import first_error
+from portcullis.core.cpio import Entry, character_device, directory, newc, regular, symlink
+from portcullis.core.splats import last_lines
+from portcullis.errors import ToolError
+from portcullis.host.process import Commands, shown
+from portcullis.host.workspace import Workspace, locked, write_whole
+
+FOLDERS = ("bin", "dev", "etc", "mnt", "proc", "root", "run", "sys", "tmp")
+BUSYBOX = Path("/bin/busybox")
+
+
+def build_initramfs(workspace: Workspace, commands: Commands) -> Path:
+    """Compiles the guest programs and packs them; the file is replaced only when its content changed."""
+    output = workspace.folder("guest")
+    target = workspace.cache / "initramfs.cpio.gz"
+    with locked(workspace.cache / "guest.lock"):
+        command = ["make", "-C", workspace.guest, f"O={output}", f"-j{os.cpu_count() or 1}"]
+        log = workspace.cache / "guest.log"
+        if not (workspace.guest / "Makefile").is_file():
+            raise ToolError(f"{workspace.guest}/Makefile does not exist", "the checkout is not complete")
+        log.unlink(missing_ok=True)
+        finished = commands.logged(command, log)
+        if commands.dry_run:
+            return target
+        if finished.status != 0:
+            raise ToolError(
+                f"building the guest programs failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
+                f"log: {log}\n  again: {shown(command)}",
+            )
+        archive = gzip.compress(newc(_entries(workspace, output)), 6, mtime=0)
+        if not target.is_file() or target.read_bytes() != archive:
+            write_whole(target, archive)
+    return target
+
+
+def _entries(workspace: Workspace, output: Path) -> list[Entry]:
+    programs = sorted(path for path in output.iterdir() if path.is_file() and os.access(path, os.X_OK))
+    if output / "init" not in programs:
+        raise ToolError(f"{output}/init was not built", f"look at {workspace.guest}/Makefile")
+    entries = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
+    entries.append(character_device("dev/console", 5, 1))
+    entries.append(regular("init", (output / "init").read_bytes(), 0o755))
+    for program in programs:
+        if program.name != "init":
+            entries.append(regular(f"bin/{program.name}", program.read_bytes(), 0o755))
+    if BUSYBOX.is_file():
+        entries.append(regular("bin/busybox", BUSYBOX.read_bytes(), 0o755))
+        if not any(program.name == "sh" for program in programs):
+            entries.append(symlink("bin/sh", "busybox"))
+    return entries

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs a job in a virtual machine.
+
+The guest can ask the host for things by writing lines to the results port:
+    #host nmi COUNT                        inject COUNT NMIs into every CPU
+    #host dimm-add NAME MIB [ADDRESS_GIB]  plug memory
+    #host dimm-del NAME                    ask the guest to let go of it
+A guest that suspends to memory (S3) is woken after a second.
+"""
+
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from portcullis.core.machine import Files, Machine, qemu_command
+from portcullis.core.results import GuestResults, parse_results
+from portcullis.core.splats import last_lines
+from portcullis.errors import ToolError
+from portcullis.host.process import Commands, shown, start, stop
+from portcullis.host.qmp import Monitor
+from portcullis.host.workspace import Workspace
+
+POWER_OFF_GRACE = 10.0  # seconds from #done to the end of QEMU
+SLEEP_TIME = 1.0  # seconds in S3
+TICK = 0.05  # seconds
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What came of a boot. `trouble` says why there is no `#done`, empty when there is one."""
+
+    results: GuestResults
+    results_text: str
+    console: str
+    folder: Path
+    seconds: float
+    trouble: str
+
+
+class VirtualMachine:
+    """One QEMU process and what it is asked to do while it runs."""
+
+    def __init__(self, machine: Machine, files: Files, nmi_rate: int = 0) -> None:
+        self.machine = machine
+        self.files = files
+        self.nmi_rate = nmi_rate
+        self.handled = 0
+        self.wake_at = 0.0
+        self.monitor: Monitor | None = None
+
+    def run(self) -> str:
+        """Runs to the end; returns what went wrong, empty when QEMU ended by itself in time."""
+        command = qemu_command(self.machine, self.files)
+        errors = self.files.console.with_name("qemu.log")
+        (self.files.console.with_name("qemu-command.txt")).write_text(shown(command) + "\n")
+        with errors.open("wb") as sink:
+            process = start(command, stdin=-3, stdout=sink, stderr=sink)
+        try:
+            return self._supervise(process)
+        finally:
+            stop(process)
+            if self.monitor:
+                self.monitor.close()
+
+    def _supervise(self, process) -> str:  # noqa: ANN001 (Popen of bytes)
+        started = time.monotonic()
+        done_at = 0.0
+        with suppress(OSError):
+            self.monitor = Monitor(self.files.monitor, timeout=5.0)
+        while process.poll() is None:
+            now = time.monotonic()
+            if now - started > self.machine.timeout:
+                return f"no end after {self.machine.timeout:.0f} s"
+            text = _read(self.files.results)
+            if "#done " in text and not done_at:
+                done_at = now
+            if done_at and now - done_at > POWER_OFF_GRACE:
+                return ""
+            with suppress(OSError):  # QEMU may end at any time
+                self._serve(text, now, bool(done_at))
+            time.sleep(TICK)
+        if process.returncode != 0:
+            detail = last_lines(_read(self.files.console.with_name("qemu.log")), 5).strip()
+            return f"QEMU ended with status {process.returncode}: {detail}"
+        return ""
+
+    def _serve(self, text: str, now: float, done: bool) -> None:
+        if self.monitor is None:
+            return
+        for event, data in self.monitor.poll():
+            if event == "SUSPEND":
+                self.wake_at = now + SLEEP_TIME
+            if event == "DEVICE_DELETED" and "device" in data:
+                self.monitor.command("object-del", id=f"mem-{data['device']}")
+        if self.wake_at and now >= self.wake_at:
+            self.wake_at = 0.0
+            self.monitor.command("system_wakeup")
+        started = "Run /init as init process" in _read(self.files.console)
+        if self.nmi_rate and started and not done and not self.wake_at:
+            for _ in range(max(1, int(self.nmi_rate * TICK))):
+                self.monitor.command("inject-nmi")
+        requests = [line for line in text.split("\n")[:-1] if line.startswith("#host ")]
+        for line in requests[self.handled :]:
+            # A refused request stays the next one: an earlier device may still be on its way out.
+            self._request(line.split()[1:])
+            self.handled += 1
+
+    def _request(self, words: list[str]) -> None:
+        assert self.monitor is not None
+        match words:
+            case ["nmi", count]:
+                for _ in range(int(count)):
+                    self.monitor.command("inject-nmi")
+            case ["dimm-add", name, size, *rest]:
+                self._plug(name, int(size), int(rest[0]) if rest else None)
+            case ["dimm-del", name]:
+                self.monitor.command("device_del", id=name)
+
+    def _plug(self, name: str, size: int, address: int | None) -> None:
+        """Plugs `size` MiB of memory, at `address` GiB when it is given."""
+        assert self.monitor is not None
+        memory = f"mem-{name}"
+        self.monitor.command("object-add", qom_type="memory-backend-ram", id=memory, size=size << 20)
+        place = {} if address is None else {"addr": address << 30}
+        try:
+            self.monitor.command("device_add", driver="pc-dimm", id=name, memdev=memory, **place)
+        except OSError:
+            self.monitor.command("object-del", id=memory)
+            raise
+
+
+def run_job(
+    workspace: Workspace,
+    commands: Commands,
+    machine: Machine,
+    kernel: Path,
+    initramfs: Path,
+    nmi_rate: int = 0,
+    label: str = "",
+) -> Boot:
+    """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError."""
+    with tempfile.TemporaryDirectory(prefix="portcullis-qmp-") as sockets:
+        folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label or machine.job)
+        files = Files(kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp")
+        if commands.dry_run:
+            commands.capture(qemu_command(machine, files))
+            return Boot(parse_results(""), "", "", folder, 0.0, "")
+        started = time.monotonic()
+        trouble = VirtualMachine(machine, files, nmi_rate).run()
+    text = _read(files.results)
+    console = _read(files.console)
+    results = parse_results(text)
+    if not console and trouble.startswith("QEMU ended"):
+        raise ToolError(f"QEMU did not start: {trouble}", f"command: {folder}/qemu-command.txt")
+    if results.status is None and not trouble:
+        trouble = "the guest died before it finished"
+    return Boot(
+        results,
+        text,
+        console,
+        folder,
+        time.monotonic() - started,
+        "" if results.status is not None else trouble,
+    )
+
+
+def explain(boot: Boot) -> str:
+    """What a person needs to know about a boot that did not finish."""
+    return f"{boot.trouble}; last console lines:\n{last_lines(boot.console)}\n    log: {boot.folder}"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except FileNotFoundError:
+        return ""
