@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""attack, bench, demo, boot and test as a user sees them; builds and boots are played back."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from fakes import make_workspace, write
+from portcullis.cli import main
+from portcullis.commands.bench import text_growth
+from portcullis.core.results import parse_results
+from portcullis.host.vm import Boot
+
+ATTACKS = """
+[[attack]]
+name = "user-pte"
+scope = "in"
+off = "LANDED"
+audit = "REPORTED"
+enforce = "BLOCKED"
+what = "maps a page of its choice"
+[[attack]]
+name = "modprobe-path"
+scope = "out"
+off = "LANDED"
+audit = "LANDED"
+enforce = "LANDED"
+what = "changes a path"
+"""
+
+
+@pytest.fixture
+def play(tmp_path, monkeypatch):
+    """Sets what a boot in each mode answers; returns a function that runs the tool."""
+    workspace = make_workspace(tmp_path)
+    write(workspace.guest / "attacks.toml", ATTACKS)
+    monkeypatch.setenv("PORTCULLIS_ROOT", str(workspace.root))
+    answers: dict[str, str] = {}
+
+    def run_job(_workspace, _commands, machine, _kernel, _initramfs, **_rest):
+        text = answers[machine.mode]
+        results = parse_results(text)
+        return Boot(results, text, "", Path("/logs"), 1.0, "" if results.status is not None else "died")
+
+    built = SimpleNamespace(run=lambda: SimpleNamespace(image=Path("build/x-default/arch/x86/boot/bzImage")))
+    for module in ("attack", "bench", "demo"):
+        monkeypatch.setattr(f"portcullis.commands.{module}.run_job", run_job)
+        monkeypatch.setattr(f"portcullis.commands.{module}.Builder", lambda *_: built)
+        monkeypatch.setattr(f"portcullis.commands.{module}.build_initramfs", lambda *_: Path("initramfs"))
+
+    def runner(*words, **modes):
+        answers.update(modes)
+        return main([*words, "--cache", str(tmp_path / "cache")])
+
+    return runner
+
+
+def verdicts(**by_name):
+    lines = [
+        json.dumps({"attack": name.replace("_", "-"), "verdict": word, "evidence": "e"})
+        for name, word in by_name.items()
+    ]
+    return "".join(f"#json {line}\n" for line in lines) + "#done 0\n"
+
+
+OFF = verdicts(user_pte="LANDED", modprobe_path="LANDED")
+ENFORCE = verdicts(user_pte="BLOCKED", modprobe_path="LANDED")
+
+
+def test_attack_json_has_the_promised_form(play, capsys):
+    assert play("attack", "--json", enforce=ENFORCE) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["attacks"][0] == {
+        "name": "user-pte",
+        "scope": "in",
+        "mode": "enforce",
+        "verdict": "BLOCKED",
+        "expected": "BLOCKED",
+        "evidence": "e",
+    }
+
+
+def test_attack_fails_when_a_verdict_differs(play, capsys):
+    assert play("attack", enforce=OFF) == 1
+    out = capsys.readouterr().out
+    assert "1 as expected, 1 not" in out
+
+
+def test_an_off_attack_that_does_not_land_is_a_failure(play):
+    assert play("attack", "--mode", "off", off=verdicts(user_pte="BLOCKED", modprobe_path="LANDED")) == 1
+
+
+def test_attack_in_all_modes(play, capsys):
+    audit = verdicts(user_pte="REPORTED", modprobe_path="LANDED")
+    assert play("attack", "--mode", "all", "--json", off=OFF, audit=audit, enforce=ENFORCE) == 0
+    assert [row["mode"] for row in json.loads(capsys.readouterr().out)["attacks"]] == [
+        *["off"] * 2,
+        *["audit"] * 2,
+        *["enforce"] * 2,
+    ]
+
+
+def test_demo_shows_a_table_and_says_what_it_showed(play, capsys):
+    assert play("demo", off=OFF, enforce=ENFORCE) == 0
+    out = capsys.readouterr().out
+    assert "user-pte" in out and "LANDED" in out and "BLOCKED" in out
+    assert "Of 1 attacks on page tables 1 land with the protection off; Portcullis blocks 1." in out
+    assert "Of 1 attacks outside its scope 1 still land" in out
+
+
+def test_demo_fails_when_an_attack_lands_that_should_not(play, capsys):
+    assert play("demo", off=OFF, enforce=OFF) == 1
+    assert "Portcullis blocks 0" in capsys.readouterr().out
+
+
+def bench(**changes):
+    records = {name: 1 for name in ("fork-64m", "munmap-64m", "mprotect-64m", "exit-64m", "vmalloc-64", "vfree-64")}
+    records |= {"syscall": 0, "exception": 0} | {name.replace("_", "-"): value for name, value in changes.items()}
+    rows = [json.dumps({"bench": name, "pkey_reg_writes": value, "pages_keyed": 9}) for name, value in records.items()]
+    pool = {"bench": "pool", "pages_keyed": 513, "key_tlb_flushes": 2, "idle_kib": 0, "unkeyed_fallbacks": 0}
+    rows.append(json.dumps(pool))
+    return "".join(f"#json {row}\n" for row in rows) + "#done 0\n"
+
+
+def test_bench_within_and_beyond_its_bounds(play, capsys):
+    assert play("bench", "--quick", enforce=bench()) == 0
+    assert play("bench", "--quick", enforce=bench(fork_64m=301)) == 1
+    assert "301" in capsys.readouterr().out
+
+
+def test_bench_refuses_to_print_what_it_did_not_measure(play, capsys):
+    assert play("bench", "--quick", enforce=bench().replace('"pages_keyed": 9', '"x": 0').replace("513", "0")) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and "no keyed page was seen" in err
+
+
+def test_code_growth_needs_kernels_that_differ_in_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr("portcullis.commands.bench.Image", lambda data: SimpleNamespace(code_size=lambda: len(data)))
+    for lane, size, config in (("default", 9, "CONFIG_A=y\nCONFIG_KPKEYS=y\n"), ("stock", 5, "CONFIG_A=y\n")):
+        write(tmp_path / f"x-{lane}/vmlinux", "x" * size)
+        write(tmp_path / f"x-{lane}/.config", config)
+    image = tmp_path / "x-default/arch/x86/boot/bzImage"
+    assert text_growth(image) == 4
+    write(tmp_path / "x-stock/.config", "CONFIG_A=y\nCONFIG_B=y\n")
+    assert text_growth(image) is None
+    (tmp_path / "x-stock/.config").unlink()
+    assert text_growth(image) is None
+
+
+def test_bench_of_a_dead_guest(play, capsys):
+    assert play("bench", "--quick", enforce="KTAP version 1\n") == 2
+    assert "did not finish" in capsys.readouterr().err

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Planning and judging: QEMU command lines, verdicts, benchmarks, archives, mails, manifests."""
+
+import gzip
+import io
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from portcullis.core.bench import compare, parse_bounds, why_not_to_print
+from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
+from portcullis.core.cpio import character_device, directory, newc, regular, symlink
+from portcullis.core.machine import Files, Machine, cpu_argument, interactive_command, kernel_command_line, qemu_command
+from portcullis.core.mail import Commit, file_name, mail, new_files_diff, strip_preamble
+from portcullis.core.manifest import Change, Manifest, dump_manifest, load_manifest
+from portcullis.core.verdicts import Attack, choose_attacks, judge, parse_attacks, read_verdicts, verdict_of_dead_guest
+
+FILES = Files(Path("k"), Path("i"), Path("c"), Path("r"), Path("m"))
+ATTACKS = """
+[[attack]]
+name = "user-pte"
+scope = "in"
+off = "LANDED"
+audit = "REPORTED"
+enforce = "BLOCKED"
+what = "w"
+[[attack]]
+name = "task-cred"
+scope = "out"
+off = "LANDED"
+audit = "LANDED"
+enforce = "LANDED"
+what = "w"
+"""
+
+
+def test_cpu_flags():
+    assert cpu_argument(Machine()) == "max"
+    assert cpu_argument(Machine(pks=False, la57=False, gbpages=False)) == "max,-pks,-la57,-pdpe1gb"
+
+
+def test_kernel_command_line_says_mode_and_job():
+    line = kernel_command_line(Machine(job="check", mode="audit", pti=False, append="quiet"))
+    assert {"kpkeys=audit", "portcullis.job=check", "pti=off", "quiet", "kunit.enable=0"} <= set(line.split())
+    assert "kpkeys" not in kernel_command_line(Machine(mode=None))
+
+
+def test_qemu_command_spreads_memory_and_cpus_over_nodes():
+    words = " ".join(qemu_command(Machine(nodes=2, cpus=4, memory=1024), FILES))
+    assert "-smp 4,sockets=2" in words
+    assert "id=ram1,size=512M" in words and "nodeid=1,memdev=ram1,cpus=2-3" in words
+    assert "-numa" not in " ".join(qemu_command(Machine(), FILES))
+
+
+def test_qemu_command_has_results_port_and_room_for_memory():
+    words = qemu_command(Machine(max_memory=131072, cpus=4), FILES)
+    assert "virtserialport,chardev=results,name=portcullis.results" in words
+    assert words[words.index("-m") + 1] == "1024M,slots=8,maxmem=131072M"
+    assert words[words.index("-smp") + 1] == "4"
+    assert "mon:stdio" in interactive_command(Machine(), Path("k"), Path("i"))
+
+
+def test_efi_takes_the_firmware():
+    words = qemu_command(Machine(efi=True), FILES)
+    assert words[words.index("-bios") + 1].endswith("OVMF.fd")
+    assert "-bios" not in qemu_command(Machine(), FILES)
+
+
+def test_attacks_file():
+    attacks = parse_attacks(ATTACKS)
+    assert attacks[0].expected["enforce"] == "BLOCKED"
+    assert [attack.name for attack in choose_attacks(attacks, ["task-cred"])] == ["task-cred"]
+    with pytest.raises(ValueError, match="unknown attack 'nope'"):
+        choose_attacks(attacks, ["nope"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('scope = "in"', 'scope = "maybe"'), "scope must be"),
+        (('"REPORTED"', '"NOTICED"'), "audit must be one of"),
+        (('what = "w"\n[[', "[["), "'what' is missing"),
+        (('"task-cred"', '"user-pte"'), "listed twice"),
+    ],
+)
+def test_a_broken_attacks_file_names_the_fault(change, message):
+    with pytest.raises(ValueError, match=message):
+        parse_attacks(ATTACKS.replace(*change, 1))
+
+
+def test_verdicts():
+    records = [{"attack": "user-pte", "verdict": "LANDED", "evidence": "uid 0"}, {"bench": "x"}]
+    assert read_verdicts(records) == {"user-pte": ("LANDED", "uid 0")}
+    attack = Attack("user-pte", "in", {"enforce": "BLOCKED"}, "w")
+    assert judge(attack, "enforce", "BLOCKED", "e").as_expected
+    assert not judge(attack, "enforce", "LANDED", "e").as_expected
+
+
+def test_a_dead_guest_is_blocked_only_with_a_report():
+    report = "[    2.0] kpkeys: violation: write to page table at ffff by memcpy+0x1 in attack[9] (enforce)"
+    assert verdict_of_dead_guest(f"{report}\n[    2.1] Kernel panic - not syncing: Fatal\n")[0] == "BLOCKED"
+    verdict, evidence = verdict_of_dead_guest("[    2.1] Kernel panic - not syncing: Fatal\n")
+    assert verdict == "DIED" and "Fatal" in evidence
+    assert verdict_of_dead_guest("") == ("DIED", "the console is empty")
+
+
+BOUNDS = parse_bounds('[[bound]]\nbench = "fork"\ncounter = "pkey_reg_writes"\nlimit = 300\nwhat = "fork"\n')
+
+
+@pytest.mark.parametrize(
+    ("record", "good"), [({"pkey_reg_writes": 300}, True), ({"pkey_reg_writes": 301}, False), ({}, False)]
+)
+def test_bounds(record, good):
+    (row,) = compare(BOUNDS, [{"bench": "fork", **record}])
+    assert row.good is good
+
+
+def test_a_bound_for_a_share_of_another_counter():
+    text = '[[bound]]\nbench = "p"\ncounter = "flushes"\nlimit = 1\nper = "pages"\nshare = 512\nwhat = "w"\n'
+    for pages, flushes, good in ((512, 1, True), (512, 2, False), (513, 2, True), (0, 0, True), (0, 1, False)):
+        (row,) = compare(parse_bounds(text), [{"bench": "p", "pages": pages, "flushes": flushes}])
+        assert row.good is good
+
+
+def test_a_run_that_measured_nothing_is_refused():
+    good = {"bench": "fork", "pkey_reg_writes": 5, "pages_keyed": 9}
+    assert why_not_to_print([good]) == ""
+    assert "never raised" in why_not_to_print([{**good, "pkey_reg_writes": 0}])
+    assert "no keyed page" in why_not_to_print([{**good, "pages_keyed": 0}])
+    assert "no benchmark" in why_not_to_print([])
+
+
+def test_build_log():
+    log = "  CC      mm/a.o\n  HOSTCC  scripts/b\nmm/a.c:3:1: error: unknown type name 'x'\nmake: *** [a] Error 2\n"
+    assert compiled_files(log) == 2
+    assert first_error(log).startswith("mm/a.c:3:1: error:")
+    assert disk_was_full("as: write error: No space left on device")
+    assert not disk_was_full(log)
+
+
+@pytest.mark.skipif(not shutil.which("cpio"), reason="no cpio to compare with")
+def test_archive_is_read_by_cpio():
+    data = newc(
+        [directory("bin"), regular("bin/a", b"hello", 0o755), symlink("bin/sh", "a"), character_device("c", 5, 1)]
+    )
+    listed = subprocess.run(["cpio", "-itv", "--quiet"], input=data, capture_output=True, check=True).stdout.decode()
+    assert "-rwxr-xr-x" in listed and "bin/sh -> a" in listed and "5,   1" in listed
+    assert gzip.compress(data, mtime=0) == gzip.compress(data, mtime=0)
+    assert io.BytesIO(data).read(6) == b"070701"
+
+
+def test_mail_escapes_what_git_am_would_misread():
+    text = mail(Commit("s: t", "why\n---\ndiff --git a b", "--- a/x\n+++ b/x\n"), 1, 2, "A <a@b>", "date")
+    assert "Subject: [PATCH 1/2] s: t\n" in text
+    assert "\n ---\n diff --git a b\n---\n" in text
+    assert file_name(Commit("x86/cpu: add PKS", "", ""), 3) == "0003-x86-cpu-add-PKS.patch"
+
+
+def test_new_files_without_newline_at_the_end():
+    diff = new_files_diff({"a.h": (b"one\ntwo", False), "run": (b"x\n", True)})
+    assert "@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n" in diff
+    assert "new file mode 100755" in diff
+
+
+def test_preamble_of_a_hook_is_split_off():
+    assert strip_preamble("Why.\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n") == ("Why.", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n")
+    assert strip_preamble("diff --git a/x b/x\n")[0] == ""
+
+
+def test_manifest_survives_the_round_trip():
+    manifest = Manifest("6.12.7", "x86", ("h",), {"a": Change(None, "1"), "b": Change(b"\0old", "2", 0o755)})
+    assert load_manifest(dump_manifest(manifest)) == manifest
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 9}', '{"format": 1, "kernel": "6"}'])
+def test_a_damaged_manifest_is_refused(text):
+    with pytest.raises(ValueError, match="damaged|not known"):
+        load_manifest(text)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reading static-key sites out of an ELF image made here."""
+
+import struct
+
+import pytest
+
+from portcullis.core.elf import Image
+from portcullis.core.jumplabels import sites_of_key
+
+TEXT, TABLE, KEY = 0x1000, 0x2000, 0x3000
+NOP5 = bytes.fromhex("0f1f440000")
+NOP2 = bytes.fromhex("6690c3c3c3")
+JUMP = bytes.fromhex("e910000000")
+
+
+def entry(index: int, code: int, key: int, flags: int = 0) -> bytes:
+    place = TABLE + 16 * index
+    return struct.pack("<iiq", code - place, 0, (key | flags) - (place + 8))
+
+
+def make_image(codes: list[bytes], keys: list[int]) -> bytes:
+    text = b"".join(codes)
+    table = b"".join(entry(index, TEXT + 5 * index, key, index & 1) for index, key in enumerate(keys))
+    strings = b"\0the_key\0__start___jump_table\0__stop___jump_table\0"
+    values = {1: KEY, 9: TABLE, 30: TABLE + len(table)}
+    symbols = b"".join(struct.pack("<I4xQQ", name, value, 0) for name, value in values.items())
+    blobs = [(1, 6, TEXT, text, 0), (1, 2, TABLE, table, 0), (3, 0, 0, strings, 0), (2, 0, 0, symbols, 2)]
+    body, headers = b"", b""
+    for kind, flags, address, blob, link in blobs:
+        headers += struct.pack("<IIQQQQIIQQ", 0, kind, flags, address, 64 + len(body), len(blob), link, 0, 0, 0)
+        body += blob
+    head = b"\x7fELF\x02\x01" + b"\0" * 34 + struct.pack("<Q", 64 + len(body)) + b"\0" * 12 + struct.pack("<HH", 4, 0)
+    return head + body + headers
+
+
+def test_sites_of_one_key_are_found_and_judged():
+    image = Image(make_image([NOP5, JUMP, NOP2, JUMP], [KEY, KEY, KEY, KEY + 64]))
+    sites = sites_of_key(image, "the_key")
+    assert [site.is_nop for site in sites] == [True, False, True]
+    assert sites[0].address == TEXT
+
+
+def test_code_size_counts_executable_sections_only():
+    assert Image(make_image([NOP5, JUMP], [KEY])).code_size() == 10
+
+
+def test_a_missing_key_is_an_error():
+    with pytest.raises(ValueError, match="no symbol other_key"):
+        sites_of_key(Image(make_image([NOP5], [KEY])), "other_key")
+
+
+def test_not_an_elf_file():
+    with pytest.raises(ValueError, match="not a 64-bit"):
+        Image(b"MZ")

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The VM runner and the attack runner, with a fake QEMU on PATH."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes import make_program, make_workspace
+from portcullis.core.machine import Machine
+from portcullis.core.results import parse_results
+from portcullis.core.verdicts import Attack
+from portcullis.errors import ToolError
+from portcullis.host.attacker import run_attacks
+from portcullis.host.process import Commands
+from portcullis.host.vm import Boot, explain, run_job
+
+# Finds its console, results and monitor in the arguments, as the real one does.
+FAKE = r"""#!/bin/sh
+for word in "$@"; do
+	case $word in
+	file:*) console=${word#file:} ;;
+	file,id=results,path=*) results=${word#file,id=results,path=} ;;
+	esac
+done
+echo $$ >"$(dirname "$console")/pid"
+"""
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Runs a job with a fake QEMU whose behaviour is a piece of shell."""
+    workspace = make_workspace(tmp_path)
+
+    def runner(behaviour: str, timeout: float = 10.0) -> Boot:
+        make_program(tmp_path / "bin", "qemu-system-x86_64", FAKE + behaviour)
+        monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+        machine = Machine(job="check", timeout=timeout)
+        return run_job(workspace, Commands(), machine, Path("kernel"), Path("initramfs"))
+
+    # A fake QEMU has no monitor: do not wait for it.
+    monkeypatch.setattr("portcullis.host.vm.Monitor", _no_monitor)
+    return runner
+
+
+def _no_monitor(*_args, **_kwargs):
+    raise OSError("no monitor")
+
+
+def gone(boot: Boot) -> bool:
+    pid = int((boot.folder / "pid").read_text())
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+def test_a_good_boot(run):
+    boot = run('echo booting >"$console"; printf "ok 1 - a\\n#done 0\\n" >"$results"')
+    assert boot.trouble == "" and boot.results.status == 0
+    assert (boot.folder / "console.log").read_text() == "booting\n"
+    assert "virtserialport" in (boot.folder / "qemu-command.txt").read_text()
+
+
+def test_a_kernel_that_hangs_is_stopped_at_the_time_limit(run):
+    boot = run('echo "Decompressing Linux..." >"$console"; sleep 60', timeout=0.5)
+    assert "no end after" in boot.trouble and boot.seconds < 8
+    assert "Decompressing Linux..." in explain(boot) and str(boot.folder) in explain(boot)
+    assert gone(boot)
+
+
+def test_a_kernel_that_panics_has_no_done(run):
+    boot = run('echo "Kernel panic - not syncing: no init" >"$console"; echo "ok 1 - a" >"$results"')
+    assert "died" in boot.trouble and "no init" in explain(boot)
+
+
+def test_a_guest_that_does_not_power_off_still_counts(run, monkeypatch):
+    monkeypatch.setattr("portcullis.host.vm.POWER_OFF_GRACE", 0.2)
+    boot = run('echo x >"$console"; echo "#done 0" >"$results"; sleep 60')
+    assert boot.trouble == "" and boot.results.status == 0 and boot.seconds < 8
+    assert gone(boot)
+
+
+def test_qemu_that_refuses_its_arguments(run):
+    with pytest.raises(ToolError, match="did not start.*unable to find CPU model"):
+        run('echo "unable to find CPU model" >&2; exit 1')
+
+
+def test_no_qemu(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ToolError, match="qemu-system-x86_64 is not installed") as caught:
+        run_job(make_workspace(tmp_path), Commands(), Machine(job="x"), Path("k"), Path("i"))
+    assert "doctor" in caught.value.advice
+
+
+# Whoever runs the tests in the background may ignore SIGINT, and children inherit that.
+INTERRUPTED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pathlib import Path
+import portcullis.host.vm as vm
+from portcullis.core.machine import Machine
+from portcullis.host.process import Commands
+from portcullis.host.workspace import Workspace
+def no_monitor(*a, **k): raise OSError
+vm.Monitor = no_monitor
+vm.run_job(Workspace(Path(sys.argv[1]), Path(sys.argv[1])), Commands(), Machine(job="x"), Path("k"), Path("i"))
+"""
+
+
+def test_ctrl_c_ends_qemu(tmp_path):
+    make_program(tmp_path / "bin", "qemu-system-x86_64", FAKE + 'echo x >"$console"; sleep 60')
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path}/bin:{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, str(tmp_path)], env=environment, stderr=subprocess.PIPE
+    )
+    end = time.monotonic() + 10
+    while not (pids := list(tmp_path.glob("logs/*/pid"))) or not pids[0].read_text().strip():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    qemu = int(pids[0].read_text())
+    process.send_signal(2)
+    assert b"KeyboardInterrupt" in process.communicate(timeout=10)[1]
+    with pytest.raises(ProcessLookupError):
+        os.kill(qemu, 0)
+
+
+def attack(name: str) -> Attack:
+    return Attack(name, "in", {"off": "LANDED", "audit": "REPORTED", "enforce": "BLOCKED"}, "w")
+
+
+def boots(*texts: tuple[str, str]):
+    """A booter that plays back (results, console) pairs and notes the jobs."""
+    waiting = list(texts)
+    jobs = []
+
+    def booter(machine: Machine) -> Boot:
+        jobs.append(machine.job)
+        text, console = waiting.pop(0)
+        results = parse_results(text)
+        return Boot(results, text, console, Path("log"), 1.0, "" if results.status is not None else "died")
+
+    return booter, jobs
+
+
+def verdict(name: str, word: str) -> str:
+    return f'#json {{"attack":"{name}","verdict":"{word}","evidence":"e"}}\n'
+
+
+REPORT = "kpkeys: violation: write to page table at ffff by f+0x1 in attack[9] (enforce)\n"
+
+
+def test_attacks_go_on_in_a_fresh_boot_after_one_that_killed_the_guest():
+    booter, jobs = boots((verdict("a", "BLOCKED"), REPORT), (verdict("c", "BLOCKED") + "#done 0\n", ""))
+    outcomes, folders = run_attacks((attack("a"), attack("b"), attack("c")), "enforce", Machine(), booter)
+    assert [(o.name, o.verdict) for o in outcomes] == [("a", "BLOCKED"), ("b", "BLOCKED"), ("c", "BLOCKED")]
+    assert outcomes[1].evidence == REPORT.strip()
+    assert jobs == ["attack,a,b,c", "attack,c"] and len(folders) == 2
+
+
+def test_a_guest_that_dies_without_a_report_is_not_a_block():
+    booter, _ = boots(("", "Kernel panic - not syncing: oh\n"))
+    (outcome,), _ = run_attacks((attack("a"),), "enforce", Machine(), booter)
+    assert outcome.verdict == "DIED" and not outcome.as_expected
+
+
+def test_an_attack_without_a_verdict_is_missing():
+    booter, _ = boots((verdict("a", "LANDED") + "#done 0\n", ""))
+    outcomes, _ = run_attacks((attack("a"), attack("b")), "off", Machine(), booter)
+    assert [o.verdict for o in outcomes] == ["LANDED", "MISSING"]
+    assert [o.as_expected for o in outcomes] == [True, False]
+
+
+def test_many_attacks_are_spread_over_boots():
+    names = [f"attack-{number}" for number in range(40)]
+    texts = [("".join(verdict(name, "LANDED") for name in part) + "#done 0\n", "") for part in (names[:30], names[30:])]
+    booter, jobs = boots(*texts)
+    outcomes, _ = run_attacks(tuple(attack(name) for name in names), "off", Machine(), booter)
+    assert len(outcomes) == 40 and len(jobs) == 2 and all(o.as_expected for o in outcomes)
+    assert all(len(job) < 1000 for job in jobs)
+
+
+def test_a_verdict_from_the_wrong_mode_is_caught():
+    booter, _ = boots((verdict("a", "LANDED") + "#done 0\n", ""))
+    (outcome,), _ = run_attacks((attack("a"),), "enforce", replace(Machine(), cpus=1), booter)
+    assert not outcome.as_expected

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The table of test cases, how boots are judged, and the reports."""
+
+from itertools import combinations
+from xml.etree import ElementTree
+
+import pytest
+
+from portcullis.core.machine import Machine
+from portcullis.core.results import parse_results
+from portcullis.suite.cases import CASES, PAGING, SPREAD, Case, choose_cases
+from portcullis.suite.checks import problems_of_boot, shorten
+from portcullis.suite.engine import Row
+from portcullis.suite.mutate import Mutation, markdown
+from portcullis.suite.report import summary_line, write_junit
+
+CASE = Case("c", "boot", "w", machine=Machine(job="check"), console=("hardened: mode enforce",))
+CONSOLE = "kpkeys: page tables hardened: mode enforce, 9 pages\n"
+GOOD = "KTAP version 1\nok 1 - checker\n#done 0\n"
+
+
+def problems(results=GOOD, console=CONSOLE, trouble="", case=CASE):
+    return problems_of_boot(case, parse_results(results), console, trouble)
+
+
+def test_a_good_boot_has_no_problem():
+    assert problems() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            {"results": GOOD.replace("ok 1", "not ok 1").replace("checker", "checker # 3 unkeyed")},
+            "not ok: checker (3 unkeyed)",
+        ),
+        ({"results": GOOD.replace("#done 0", "#done 1")}, "status 1"),
+        ({"results": "#done 0\n"}, "no test"),
+        ({"results": GOOD + "#json {\n"}, "malformed"),
+        ({"console": CONSOLE + "WARNING: CPU: 0 PID: 1\n"}, "WARNING: CPU"),
+        ({"console": "Linux version 6.12\n"}, "does not say"),
+        ({"trouble": "no end after 9 s"}, "no end after 9 s"),
+    ],
+)
+def test_each_kind_of_problem_is_seen(arguments, expected):
+    assert any(expected in problem for problem in problems(**arguments))
+
+
+def test_kunit_failures_on_the_console_count():
+    case = Case("k", "boot", "w", machine=Machine(job="kunit", kunit=True))
+    assert any("restore" in problem for problem in problems(console="    not ok 2 restore\n", case=case))
+
+
+def test_many_problems_are_shortened():
+    assert shorten([str(number) for number in range(20)]).endswith("and 12 more")
+
+
+def test_names_are_unique_and_lanes_are_built_before_they_boot():
+    names = [case.name for case in CASES]
+    assert len(names) == len(set(names))
+    built = {case.lane for case in CASES if case.kind == "build"}
+    assert {case.lane for case in CASES if case.kind in ("boot", "attacks", "bench")} <= built
+
+
+def test_the_default_matrix_covers_every_pair_that_matters():
+    values = [("enforce", "audit", "off"), tuple(PAGING), (True, False), (1, 2, 4)]
+    for left, right in combinations(range(3), 2):
+        wanted = {(a, b) for a in values[left] for b in values[right]}
+        assert {(spot[left], spot[right]) for spot in SPREAD} >= wanted
+    for mode in values[0]:
+        assert {spot[3] for spot in SPREAD if spot[0] == mode} == {1, 2, 4}
+
+
+def test_choosing_cases():
+    assert all(not case.long for case in choose_cases())
+    assert len(choose_cases(full=True)) == len(CASES)
+    assert [case.name for case in choose_cases("kunit or s3")] == ["kunit", "s3"]
+    assert not any("matrix" in case.name for case in choose_cases("not matrix"))
+    assert [case.name for case in choose_cases("kasan-check")] == ["kasan-check"]
+    with pytest.raises(ValueError, match="no test matches"):
+        choose_cases("nothing-like-this")
+
+
+ROWS = [Row("a", "passed", 1.0, ""), Row("b", "failed", 2.0, "why", "/log"), Row("c", "skipped", 0.0, "no")]
+
+
+def test_summary_line():
+    assert summary_line(ROWS[:2]) == "1 passed, 1 failed"
+    assert summary_line(ROWS) == "1 passed, 1 failed, 1 skipped"
+
+
+def test_junit(tmp_path):
+    pytest.importorskip("junitparser")
+    write_junit(ROWS, tmp_path / "r.xml")
+    suite = ElementTree.parse(tmp_path / "r.xml").getroot().find("testsuite")
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+
+
+def test_a_hook_that_nobody_misses_stands_out():
+    text = markdown(
+        [Mutation("a.patch", "kunit fails", "x | y", 1.0), Mutation("b.patch", "", "kunit still passed", 1.0)], "6.12"
+    )
+    assert "| a.patch | kunit fails | x \\| y |" in text
+    assert "| b.patch | **nothing noticed** |" in text
