@@ -120,7 +120,7 @@ void kpkeys_report(struct pt_regs *regs, unsigned long address)
 
 	raw_cpu_inc(kpkeys_counters.violations);
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
-	trace_kpkeys_violation(ip, address, 0, enforced);
+	trace_kpkeys_violation(ip, address, enforced);
 	if ((!enforced && seen_before(ip, address)) || !__ratelimit(&limit))
 		return;
 

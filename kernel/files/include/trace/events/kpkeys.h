@@ -33,26 +33,24 @@ TRACE_EVENT(kpkeys_key,
 
 TRACE_EVENT(kpkeys_violation,
 
-	TP_PROTO(unsigned long ip, unsigned long addr, int level, bool enforced),
+	TP_PROTO(unsigned long ip, unsigned long addr, bool enforced),
 
-	TP_ARGS(ip, addr, level, enforced),
+	TP_ARGS(ip, addr, enforced),
 
 	TP_STRUCT__entry(
 		__field(unsigned long,	ip)
 		__field(unsigned long,	addr)
-		__field(int,		level)
 		__field(bool,		enforced)
 	),
 
 	TP_fast_assign(
 		__entry->ip = ip;
 		__entry->addr = addr;
-		__entry->level = level;
 		__entry->enforced = enforced;
 	),
 
-	TP_printk("ip=%pS addr=%p level=%d %s", (void *)__entry->ip,
-		  (void *)__entry->addr, __entry->level,
+	TP_printk("ip=%pS addr=%p %s", (void *)__entry->ip,
+		  (void *)__entry->addr,
 		  __entry->enforced ? "stopped" : "let through")
 );
 
