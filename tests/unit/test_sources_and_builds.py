@@ -181,6 +181,19 @@ def test_an_option_that_is_not_taken_is_an_error_that_names_it(build, monkeypatc
         build()
 
 
+def test_a_failed_configuration_is_not_taken_for_the_one_before_it(build, workspace, monkeypatch):
+    fragment = workspace.kernel / "configs/test.config"
+    before = fragment.read_text()
+    build()
+    write(fragment, "CONFIG_TEST=y\nCONFIG_MORE=y\n")
+    monkeypatch.setenv("FAKE_DROP", "CONFIG_PORTCULLIS")
+    with pytest.raises(ToolError, match="CONFIG_PORTCULLIS"):
+        build()
+    write(fragment, before)
+    monkeypatch.setenv("FAKE_DROP", "^nothing")
+    assert "CONFIG_PORTCULLIS=y" in (build().folder / ".config").read_text()
+
+
 def test_an_option_marked_optional_may_be_missing(build, workspace, monkeypatch):
     write(workspace.kernel / "configs/portcullis.config", "# optional\nCONFIG_PORTCULLIS=y\n")
     monkeypatch.setenv("FAKE_DROP", "CONFIG_PORTCULLIS")

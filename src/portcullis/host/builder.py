@@ -168,6 +168,7 @@ class Builder:
         stamp = folder / CONFIG_STAMP
         if stamp.is_file() and (folder / ".config").is_file() and stamp.read_text() == key:
             return requests
+        stamp.unlink(missing_ok=True)  # a configuration that fails must not look like the one before it
         with step(f"configuring ({self.lane.name})"):
             self._merge(tree, folder, log, fragments)
         self._prove(folder, requests)
