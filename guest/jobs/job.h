@@ -53,6 +53,7 @@ int reap_children(void);
 	X(compaction,		"compaction",		true)	\
 	X(drop_caches,		"drop-caches",		true)	\
 	X(out_of_memory,	"out-of-memory",	true)	\
+	X(charged_tables,	"memcg-charge",		true)	\
 	X(perf_samples,		"perf",			true)	\
 	X(function_trace,	"ftrace",		true)	\
 	X(kernel_probe,		"kprobe",		true)	\

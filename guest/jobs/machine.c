@@ -9,6 +9,7 @@
 
 #include "files.h"
 #include "job.h"
+#include "kpkeys.h"
 #include "results.h"
 
 #define CPU1		"/sys/devices/system/cpu/cpu1/online"
@@ -167,6 +168,7 @@ static void use_memory(void)
 static enum job_outcome plug_and_unplug(const char *name, const char *address)
 {
 	int blocks[DIMM_BLOCKS];
+	char reason[512];
 	int i, n, err = 0;
 
 	file_write(MEMORY "auto_online_blocks", "offline");
@@ -179,6 +181,8 @@ static enum job_outcome plug_and_unplug(const char *name, const char *address)
 	if (err)
 		return failed("memory%d cannot go online: error %d", blocks[i - 1], -err);
 	use_memory();
+	if (!kpkeys_check(reason, sizeof(reason)))
+		return failed("with the memory: %s", reason);
 	for (i = 0; !err && i < n; i++)
 		err = set_block(blocks[i], "offline");
 	if (err)

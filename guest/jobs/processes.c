@@ -18,6 +18,9 @@
 #define THREAD_ROUNDS	16
 #define CGROUPS		"/sys/fs/cgroup/"
 #define LIMIT		(16UL << 20)
+#define TABLES		1024
+#define SLACK		256	/* pages: counters and charges are per-CPU batches */
+#define SECONDS		10
 
 static void short_life(bool exec)
 {
@@ -79,10 +82,8 @@ enum job_outcome threads(void)
 
 static void eat_memory(void)
 {
-	char number[16];
-
-	snprintf(number, sizeof(number), "%d", getpid());
-	if (file_write(CGROUPS "eater/cgroup.procs", number))
+	/* 0 is the writer. */
+	if (file_write(CGROUPS "eater/cgroup.procs", "0"))
 		_exit(1);
 	for (;;) {
 		char *memory = map_memory(LIMIT);
@@ -113,4 +114,74 @@ enum job_outcome out_of_memory(void)
 	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
 		return failed("child ended with status 0x%x instead of being killed", status);
 	return passed();
+}
+
+/* In pages. */
+static long charged(void)
+{
+	char text[32] = "";
+
+	file_read(CGROUPS "tables/memory.current", text, sizeof(text));
+	return atol(text) / (long)PAGE_SIZE;
+}
+
+static long charged_as_tables(void)
+{
+	char text[8192] = "";
+	char *at;
+
+	file_read(CGROUPS "tables/memory.stat", text, sizeof(text));
+	at = strstr(text, "\npagetables ");
+	return at ? atol(at + strlen("\npagetables ")) / (long)PAGE_SIZE : 0;
+}
+
+/* Reading maps the one page of zeros: it takes tables only. */
+static char *make_tables(void)
+{
+	size_t at, size = TABLES * HUGE_SIZE;
+	char *memory = mmap(NULL, size, PROT_READ,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	madvise(memory, size, MADV_NOHUGEPAGE);
+	for (at = 0; at < size; at += HUGE_SIZE)
+		(void)((volatile char *)memory)[at];
+	return memory;
+}
+
+static enum job_outcome charge_tables(void)
+{
+	long before = charged(), with;
+	double start = now();
+	char *memory = make_tables();
+
+	with = charged();
+	if (!memory || with < before + TABLES - SLACK)
+		return failed("%d tables: %ld pages charged before, %ld after", TABLES, before, with);
+	if (charged_as_tables() < TABLES - SLACK)
+		return failed("memory.stat counts %ld tables", charged_as_tables());
+	munmap(memory, TABLES * HUGE_SIZE);
+	/* Tables are freed after a grace period. */
+	while (charged() > before + SLACK && now() - start < SECONDS)
+		usleep(10000);
+	if (charged() > before + SLACK)
+		return failed("%ld pages charged before, %ld at the end", before, charged());
+	return passed();
+}
+
+/* What a cgroup's page tables take, it pays for, and gets back. */
+enum job_outcome charged_tables(void)
+{
+	enum job_outcome outcome;
+
+	if (file_write(CGROUPS "cgroup.subtree_control", "+memory"))
+		return skipped("no memory controller");
+	mkdir(CGROUPS "tables", 0755);
+	if (file_write(CGROUPS "tables/cgroup.procs", "0"))
+		return failed("cannot enter a cgroup");
+	outcome = charge_tables();
+	file_write(CGROUPS "cgroup.procs", "0");
+	rmdir(CGROUPS "tables");
+	return outcome;
 }
