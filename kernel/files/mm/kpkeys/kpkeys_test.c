@@ -16,11 +16,14 @@
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include <asm/pgalloc.h>
 #include <asm/tlbflush.h>
+
+#include <trace/events/power.h>
 
 #include "internal.h"
 #include "check.h"
@@ -208,9 +211,11 @@ static void test_softirq_runs_shut(struct kunit *test)
 
 static kpkeys_reg_t reg_in_warn;
 
+/* The line that the exception prints; others come from before and after it. */
 static void warn_write(struct console *con, const char *s, unsigned int n)
 {
-	reg_in_warn = arch_kpkeys_read_reg();
+	if (strnstr(s, "WARNING: ", n))
+		reg_in_warn = arch_kpkeys_read_reg();
 }
 
 /* A console sees the register while WARN() prints. */
@@ -412,6 +417,69 @@ static void test_pool_serves_atomic(struct kunit *test)
 	kpkeys_ptp_free(page, 0);
 }
 
+static void test_pool_keeps_node(struct kunit *test)
+{
+	struct page *page;
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY) {
+		page = kpkeys_ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0, nid);
+		KUNIT_ASSERT_NOT_NULL(test, page);
+		KUNIT_EXPECT_EQ(test, page_to_nid(page), nid);
+		kpkeys_ptp_free(page, 0);
+	}
+}
+
+/* Dirty a page while it waits in the pool, and take it again at once. */
+static struct page *retake_dirty(struct page *page, gfp_t gfp)
+{
+	struct page *again;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	kpkeys_ptp_free(page, 0);
+	scoped_guard(kpkeys_hardened_pgtables)
+		memset(page_address(page), 0xff, PAGE_SIZE);
+	again = kpkeys_ptp_alloc(gfp, 0, NUMA_NO_NODE);
+	local_irq_restore(flags);
+	return again;
+}
+
+static void test_pool_clears(struct kunit *test)
+{
+	struct page *page = ptp;
+
+	ptp = retake_dirty(page, GFP_ATOMIC | __GFP_ZERO);
+	KUNIT_ASSERT_PTR_EQ(test, ptp, page);
+	KUNIT_EXPECT_NULL(test, memchr_inv(page_address(ptp), 0, PAGE_SIZE));
+}
+
+static void test_pool_clears_by_init_on_alloc(struct kunit *test)
+{
+	struct page *page = ptp;
+
+	KPKEYS_TEST_REQUIRES(test, want_init_on_alloc(0));
+	ptp = retake_dirty(page, GFP_ATOMIC);
+	KUNIT_ASSERT_PTR_EQ(test, ptp, page);
+	KUNIT_EXPECT_NULL(test, memchr_inv(page_address(ptp), 0, PAGE_SIZE));
+}
+
+static void test_pool_clears_by_init_on_free(struct kunit *test)
+{
+	void *addr = page_address(ptp), *dirt;
+	unsigned long flags;
+
+	KPKEYS_TEST_REQUIRES(test, want_init_on_free());
+	local_irq_save(flags);
+	scoped_guard(kpkeys_hardened_pgtables)
+		memset(addr, 0xff, PAGE_SIZE);
+	kpkeys_ptp_free(ptp, 0);
+	ptp = NULL;
+	dirt = memchr_inv(addr, 0, PAGE_SIZE);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_NULL(test, dirt);
+}
+
 #define MANY	1200
 
 /* More than a block holds: keyed by the block, given back by the block. */
@@ -462,6 +530,10 @@ static struct kunit_case pool_cases[] = {
 	KUNIT_CASE(test_pool_pages_are_keyed),
 	KUNIT_CASE(test_pool_pairs_are_aligned),
 	KUNIT_CASE(test_pool_serves_atomic),
+	KUNIT_CASE(test_pool_keeps_node),
+	KUNIT_CASE(test_pool_clears),
+	KUNIT_CASE(test_pool_clears_by_init_on_alloc),
+	KUNIT_CASE(test_pool_clears_by_init_on_free),
 	KUNIT_CASE(test_pool_grows_and_shrinks),
 	KUNIT_CASE(test_pool_finds_double_free),
 	{}
@@ -473,6 +545,24 @@ static struct kunit_suite pool_suite = {
 	.exit = kpkeys_test_exit,
 	.test_cases = pool_cases,
 };
+
+/*
+ * Sleep clears the register. The first thing that happens when the machine is
+ * awake looks at it, and complains in the log: no suite can send it to sleep.
+ */
+#ifdef CONFIG_PM_SLEEP
+static void look_at_wake(void *data, const char *action, int val, bool start)
+{
+	if (!start && !strcmp(action, "machine_suspend") && kpkeys_pgtables_enabled())
+		WARN_ON(arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT);
+}
+
+static int __init watch_wake(void)
+{
+	return register_trace_suspend_resume(look_at_wake, NULL);
+}
+late_initcall(watch_wake);
+#endif
 
 kunit_test_suites(&level_suite, &pgtables_suite, &pool_suite);
 
