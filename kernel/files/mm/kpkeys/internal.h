@@ -33,14 +33,6 @@ struct kpkeys_node {
 	unsigned long		nr_orphans;
 };
 
-#define KPKEYS_MAX_LATE		4
-
-/* A top-level table no walk from the others finds. */
-struct kpkeys_late_table {
-	pgd_t			*pgd;
-	const char		*name;
-};
-
 /**
  * struct kpkeys_state - global state; whole pages with KPKEYS_PKEY_STATE
  * @mode: what a violation leads to; may only be tightened
@@ -48,7 +40,6 @@ struct kpkeys_late_table {
  * @state_pages: pages like this one
  * @region_pages: pages of the pool, free and used
  * @nr_regions: regions; each spends a page on its header
- * @late: tables built after the kernel's own were keyed
  * @node: the depots
  */
 struct kpkeys_state {
@@ -57,7 +48,6 @@ struct kpkeys_state {
 	unsigned long		state_pages;
 	unsigned long		region_pages;
 	unsigned long		nr_regions;
-	struct kpkeys_late_table	late[KPKEYS_MAX_LATE];
 	struct kpkeys_node	node[MAX_NUMNODES];
 } __aligned(PAGE_SIZE);
 

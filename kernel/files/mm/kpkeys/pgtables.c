@@ -93,22 +93,15 @@ static bool __init key_boot_table(void *ptp, int level, const char *name, void *
  * kpkeys_key_late_table - key a table that is built after the others
  * @pgd: its top level, in the direct map
  * @name: for messages
+ *
+ * The checker finds it by arch_kpkeys_walk_extra().
  */
 void __init kpkeys_key_late_table(void *pgd, const char *name)
 {
-	unsigned int i = 0;
-
 	if (!kpkeys_pgtables_enabled())
 		return;
 	kpkeys_walk_pgd(pgd, KPKEYS_WALK_ALL, name, key_boot_table, NULL);
 	kpkeys_flush();
-	while (i < KPKEYS_MAX_LATE && kpkeys_state.late[i].pgd)
-		i++;
-	if (WARN_ON(i == KPKEYS_MAX_LATE))
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_state.late[i].pgd = pgd;
-	kpkeys_state.late[i].name = name;
 }
 
 static void __init key_state_pages(void *addr, size_t size)

@@ -106,13 +106,8 @@ void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
  */
 void kpkeys_walk_kernel(kpkeys_ptp_fn fn, void *arg)
 {
-	int i;
-
 	kpkeys_walk_pgd(init_mm.pgd, KPKEYS_WALK_ALL, "kernel", fn, arg);
 	arch_kpkeys_walk_extra(fn, arg);
-	for (i = 0; i < KPKEYS_MAX_LATE && kpkeys_state.late[i].pgd; i++)
-		kpkeys_walk_pgd(kpkeys_state.late[i].pgd, KPKEYS_WALK_ALL,
-				kpkeys_state.late[i].name, fn, arg);
 }
 
 /**

@@ -12,6 +12,7 @@
 #include <asm/cpufeature.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
+#include <asm/realmode.h>
 #include <asm/sections.h>
 #include <asm/set_memory.h>
 #include <asm/text-patching.h>
@@ -159,6 +160,14 @@ static void walk_special_mm(struct mm_struct *mm, const char *name,
 	arch_kpkeys_walk_user_half(mm->pgd, name, fn, arg);
 }
 
+/* Page tables of the code that starts CPUs; an early initcall makes them. */
+static pgd_t *trampoline_tables(void)
+{
+	if (system_state == SYSTEM_BOOTING || !real_mode_header)
+		return NULL;
+	return __va(real_mode_header->trampoline_pgd);
+}
+
 /**
  * arch_kpkeys_walk_extra - kernel tables that no process and not init_mm has
  * @fn: as for kpkeys_walk_pgd()
@@ -167,6 +176,9 @@ static void walk_special_mm(struct mm_struct *mm, const char *name,
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 {
 	arch_kpkeys_walk_user_half(init_mm.pgd, "kernel user half", fn, arg);
+	if (trampoline_tables())
+		kpkeys_walk_pgd(trampoline_tables(), KPKEYS_WALK_ALL,
+				"trampoline", fn, arg);
 	if (poking_mm)
 		walk_special_mm(poking_mm, "poking_mm", fn, arg);
 #ifdef CONFIG_EFI
