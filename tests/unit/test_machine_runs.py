@@ -161,10 +161,10 @@ REPORT = "kpkeys: violation: write to page table at ffff by f+0x1 in attack[9] (
 
 def test_attacks_go_on_in_a_fresh_boot_after_one_that_killed_the_guest():
     booter, jobs = boots((verdict("a", "BLOCKED"), REPORT), (verdict("c", "BLOCKED") + "#done 0\n", ""))
-    outcomes, folders = run_attacks((attack("a"), attack("b"), attack("c")), "enforce", Machine(), booter)
+    outcomes, booted = run_attacks((attack("a"), attack("b"), attack("c")), "enforce", Machine(), booter)
     assert [(o.name, o.verdict) for o in outcomes] == [("a", "BLOCKED"), ("b", "BLOCKED"), ("c", "BLOCKED")]
     assert outcomes[1].evidence == REPORT.strip()
-    assert jobs == ["attack,a,b,c", "attack,c"] and len(folders) == 2
+    assert jobs == ["attack,a,b,c", "attack,c"] and len(booted) == 2
 
 
 def test_a_guest_that_dies_without_a_report_is_not_a_block():

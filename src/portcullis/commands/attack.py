@@ -62,14 +62,14 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     outcomes: list[Outcome] = []
     for mode in modes:
         with step(f"{len(attacks)} attacks with kpkeys={mode}"):
-            done, folders = run_attacks(
+            done, boots = run_attacks(
                 attacks,
                 mode,
                 machine,
                 lambda vm: run_job(workspace, commands, vm, built.image, initramfs, label=f"attack-{vm.mode}"),
             )
         outcomes += done
-        say(f"  {len(folders)} boot(s), logs: {folders[0]}" + (" and later" if len(folders) > 1 else ""))
+        say(f"  {len(boots)} boot(s), logs: {boots[0].folder}" + (" and later" if len(boots) > 1 else ""))
     return report(outcomes, options.json)
 
 

@@ -3,7 +3,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from portcullis.core.machine import Machine
 from portcullis.core.verdicts import (
@@ -36,20 +35,20 @@ def known_attacks(workspace: Workspace) -> tuple[Attack, ...]:
 
 def run_attacks(
     attacks: tuple[Attack, ...], mode: str, machine: Machine, boot: Booter
-) -> tuple[tuple[Outcome, ...], tuple[Path, ...]]:
-    """Outcome of every attack in one mode, and the log folders. Each boot settles at least one attack."""
+) -> tuple[tuple[Outcome, ...], tuple[Boot, ...]]:
+    """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack."""
     waiting = list(attacks)
     outcomes: dict[str, Outcome] = {}
-    folders = []
+    boots = []
     while waiting:
         batch = waiting[:ATTACKS_PER_BOOT]
         names = ",".join(attack.name for attack in batch)
         booted = boot(replace(machine, job=f"attack,{names}", mode=mode))
-        folders.append(booted.folder)
+        boots.append(booted)
         settled = settle(batch, mode, booted)
         outcomes.update({outcome.name: outcome for outcome in settled})
         waiting = [attack for attack in waiting if attack.name not in outcomes]
-    return tuple(outcomes[attack.name] for attack in attacks), tuple(folders)
+    return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
 
 
 def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:

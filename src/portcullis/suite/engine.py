@@ -9,6 +9,7 @@ from pathlib import Path
 from portcullis.commands.bench import measured
 from portcullis.core.elf import Image
 from portcullis.core.jumplabels import sites_of_key
+from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.builder import Builder, BuildOptions
@@ -65,6 +66,7 @@ class Engine:
             "attacks": self._attacks,
             "bench": self._bench,
             "nops": self._nops,
+            "espfix": self._espfix,
         }
         if case.kind in own:
             return own[case.kind]
@@ -113,6 +115,15 @@ class Engine:
             return "failed", shorten(jumps) or f"no place tests {STATIC_KEY}", ""
         return "passed", f"{len(sites)} places test {STATIC_KEY}, all are NOPs", ""
 
+    def _espfix(self, case: Case) -> tuple[str, str, str]:
+        """The code that makes espfix tables calls the pool."""
+        module = self.kernel(case.lane).parents[3] / "arch/x86/kernel/espfix_64.o"
+        try:
+            calls = Image(module.read_bytes()).symbols({"kpkeys_ptp_alloc"})
+        except (OSError, ValueError) as error:
+            return "failed", f"{module}: {error}", ""
+        return ("passed", "", "") if calls else ("failed", f"{module.name} does not call kpkeys_ptp_alloc()", "")
+
     def _run_job(self, case: Case, machine: object = None) -> Boot:
         kernel = self.kernel(case.lane)
         chosen = machine or case.machine
@@ -135,7 +146,7 @@ class Engine:
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         attacks = known_attacks(self.workspace)
-        outcomes, folders = run_attacks(
+        outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)
         )
         wrong = [
@@ -143,10 +154,13 @@ class Engine:
             for outcome in outcomes
             if not outcome.as_expected
         ]
-        log = str(folders[0]) if folders else ""
+        for boot in boots:
+            splats = scan_console(boot.console, case.allowed)
+            wrong += [f"console line {splat.number}: {splat.line}" for splat in splats]
+        log = str(boots[0].folder) if boots else ""
         if wrong or not outcomes:
             return "failed", shorten(wrong) or "no attacks", log
-        return "passed", f"{len(outcomes)} attacks as expected in {len(folders)} boot(s)", log
+        return "passed", f"{len(outcomes)} attacks as expected in {len(boots)} boot(s)", log
 
     def _bench(self, case: Case) -> tuple[str, str, str]:
         boot = self._run_job(case)
