@@ -53,7 +53,12 @@ struct window {
 	uint64_t size;
 };
 
+/* Room that takes one page table of the lowest level for each 2 MiB touched. */
+volatile char *sparse_region(uint64_t base, int tables, int protection);
+
 bool window_open(struct window *window, int level);
+/* On a page behind one that is mapped. */
+bool window_open_behind(struct window *window, volatile char *mapped);
 int window_map(struct window *window, store_function *store, const void *how,
 	       uint64_t phys);
 void window_close(struct window *window);

@@ -82,36 +82,18 @@ static void restore_magazine(uint64_t state, uint64_t ours, const uint64_t *word
 			kwrite64(state + i * sizeof(*words), words[i]);
 }
 
-/* Ready to make page tables of the lowest level, and no others. */
-static volatile char *prepare_region(void)
-{
-	volatile char *base = mmap((void *)POOL_BASE, TRIES * PMD_SIZE, PROT_READ,
-				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-				   MAP_FIXED_NOREPLACE, -1, 0);
-
-	madvise((void *)base, TRIES * PMD_SIZE, MADV_NOHUGEPAGE);
-	(void)base[0];
-	return base;
-}
-
 /* Make page tables until one of them is ours. */
 static bool wait_for_page(volatile char *base, const struct page *ours,
 			  struct window *window)
 {
-	struct slot slot;
 	int i;
 
 	for (i = 1; i < TRIES; i++) {
 		(void)base[i * PMD_SIZE];
-		window->page = (char *)base + i * PMD_SIZE + PAGE_SIZE;
-		if (kwalk((uint64_t)window->page, LEVEL_PTE, 0, &slot))
+		if (!window_open_behind(window, base + i * PMD_SIZE))
 			return false;
-		if (slot.slot - ours->addr >= PAGE_SIZE)
-			continue;
-		window->slot = slot.slot;
-		window->size = PAGE_SIZE;
-		window->forged = 0;
-		return true;
+		if (window->slot - ours->addr < PAGE_SIZE)
+			return true;
 	}
 	return false;
 }
@@ -152,12 +134,15 @@ static void pin_to_cpu(int cpu)
 enum outcome pool_free_list(void)
 {
 	static uint64_t words[WORDS];
-	volatile char *base = prepare_region();
+	volatile char *base = sparse_region(POOL_BASE, TRIES, PROT_READ);
 	uint64_t state, on = 0;
 	enum outcome outcome;
 	struct page ours;
 	int err;
 
+	if (!base)
+		return broken("no room");
+	(void)base[0];	/* from here on only tables of the lowest level */
 	pin_to_cpu(0);
 	state = ksymbol_cpu("kpkeys_cpu", 0);
 	if (state && !corrupt_command("register"))

