@@ -277,6 +277,7 @@ static unsigned long shrink_node(int nid, unsigned long nr_pages)
 	struct kpkeys_region *region;
 	unsigned long freed = 0;
 
+	mutex_lock(&regions_lock);
 	while (freed < nr_pages) {
 		region = unlink_idle_locked(nid);
 		if (!region)
@@ -285,6 +286,8 @@ static unsigned long shrink_node(int nid, unsigned long nr_pages)
 		freed += region->nr_owned;
 		release(region);
 	}
+	mutex_unlock(&regions_lock);
+	atomic_long_add(freed, &kpkeys_events.shrink_returned);
 	return freed;
 }
 
@@ -299,12 +302,9 @@ unsigned long kpkeys_depot_shrink(unsigned long nr_pages)
 	unsigned long freed = 0;
 	int nid;
 
-	mutex_lock(&regions_lock);
 	for_each_node_state(nid, N_MEMORY)
 		if (freed < nr_pages)
 			freed += shrink_node(nid, nr_pages - freed);
-	mutex_unlock(&regions_lock);
-	atomic_long_add(freed, &kpkeys_events.shrink_returned);
 	return freed;
 }
 
@@ -317,13 +317,7 @@ static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
 
 static unsigned long shrink_scan(struct shrinker *s, struct shrink_control *sc)
 {
-	unsigned long freed;
-
-	mutex_lock(&regions_lock);
-	freed = shrink_node(sc->nid, sc->nr_to_scan);
-	mutex_unlock(&regions_lock);
-	atomic_long_add(freed, &kpkeys_events.shrink_returned);
-	return freed ?: SHRINK_STOP;
+	return shrink_node(sc->nid, sc->nr_to_scan) ?: SHRINK_STOP;
 }
 
 static int __init shrinker_init(void)

@@ -34,10 +34,12 @@ static void finding(struct kpkeys_check *check, const char *what,
 static bool alias_is_keyed(void *addr)
 {
 	void *alias = arch_kpkeys_alias(addr);
+	int pkey = KPKEYS_PKEY_PGTABLES;
 
-	/* Parts of the image mapping are gone after boot: -1 is fine, too. */
-	return !alias || arch_kpkeys_addr_pkey((unsigned long)alias) !=
-	       KPKEYS_PKEY_DEFAULT;
+	if (alias)
+		pkey = arch_kpkeys_addr_pkey((unsigned long)alias);
+	/* Parts of the image mapping are gone after boot. */
+	return pkey == KPKEYS_PKEY_PGTABLES || pkey < 0;
 }
 
 static bool check_table(void *ptp, int level, const char *name, void *arg)
