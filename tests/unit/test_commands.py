@@ -139,10 +139,13 @@ def test_bench_refuses_to_print_what_it_did_not_measure(play, capsys):
 def test_code_growth_needs_kernels_that_differ_in_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr("portcullis.commands.bench.Image", lambda data: SimpleNamespace(code_size=lambda: len(data)))
     for lane, size, config in (("default", 9, "CONFIG_A=y\nCONFIG_KPKEYS=y\n"), ("stock", 5, "CONFIG_A=y\n")):
-        write(tmp_path / f"x-{lane}/vmlinux", "x" * size)
+        write(tmp_path / f"x-{lane}/vmlinux.o", "x" * size)
         write(tmp_path / f"x-{lane}/.config", config)
+    write(tmp_path / "x-default/mm/kpkeys/pool.o", "xx")
     image = tmp_path / "x-default/arch/x86/boot/bzImage"
     assert text_growth(image) == 4
+    write(tmp_path / "x-default/mm/kpkeys/kpkeys_test.o", "x")
+    assert text_growth(image) == 3
     write(tmp_path / "x-stock/.config", "CONFIG_A=y\nCONFIG_B=y\n")
     assert text_growth(image) is None
     (tmp_path / "x-stock/.config").unlink()
