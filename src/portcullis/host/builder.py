@@ -7,6 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,10 +71,12 @@ class Builder:
         source = self.source()
         tree = self.tree_folder(source)
         folder = self.options.output or self.workspace.folder("build") / f"{tree.name}-{self.lane.name}"
+        # Nobody writes to a fetched source; what is in the work tree must stay until it is compiled.
+        whole_tree = nullcontext() if tree == source.path else locked(tree.with_name(tree.name + ".lock"))
         with (
             disk_full_explained(self.workspace.cache),
             locked(folder.with_name(folder.name + ".lock")),
-            locked(self.workspace.folder("trees") / f"{tree.name}.lock"),
+            whole_tree,
         ):
             return self._run(source, tree, folder)
 
@@ -229,6 +232,7 @@ class Builder:
         environment = dict(os.environ)
         environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
         environment.setdefault("CCACHE_BASEDIR", str(self.workspace.cache))
+        environment.setdefault("CCACHE_DEPEND", "1")  # do not run the preprocessor a second time
         environment["KBUILD_BUILD_USER"] = "portcullis"
         environment["KBUILD_BUILD_HOST"] = "localhost"
         for name in ("MAKEFLAGS", "MFLAGS", "KBUILD_OUTPUT"):
