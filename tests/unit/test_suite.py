@@ -11,7 +11,7 @@ from portcullis.core.results import parse_results
 from portcullis.suite.cases import CASES, PAGING, SPREAD, Case, choose_cases
 from portcullis.suite.checks import problems_of_boot, shorten
 from portcullis.suite.engine import Row
-from portcullis.suite.mutate import Mutation, markdown
+from portcullis.suite.mutate import Mutation, markdown, shown
 from portcullis.suite.report import summary_line, write_junit
 
 CASE = Case("c", "boot", "w", machine=Machine(job="check"), console=("hardened: mode enforce",))
@@ -94,6 +94,11 @@ def test_junit(tmp_path):
     write_junit(ROWS, tmp_path / "r.xml")
     suite = ElementTree.parse(tmp_path / "r.xml").getroot().find("testsuite")
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
+
+
+def test_evidence_does_not_name_folders_of_the_machine():
+    text = "the build failed:\n  ../../trees/6.12.117-1/mm/x.c:3: error\n /root/trees/a-b/mm/y.c: error"
+    assert shown(text) == "the build failed: mm/x.c:3: error mm/y.c: error"
 
 
 def test_a_hook_that_nobody_misses_stands_out():

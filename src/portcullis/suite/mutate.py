@@ -35,7 +35,12 @@ def mutations(workspace: Workspace, options: BuildOptions, hooks: Iterable[Hook]
     for hook in sorted(hooks, key=lambda hook: _changes_header(workspace, hook)):
         started = time.monotonic()
         noticed, evidence = _without(workspace, replace(options, leave_out=hook.name, name="mutate"), hook)
-        yield Mutation(hook.file, noticed, " ".join(evidence.split())[:200], time.monotonic() - started)
+        yield Mutation(hook.file, noticed, shown(evidence), time.monotonic() - started)
+
+
+def shown(evidence: str) -> str:
+    """Evidence as one line of a table, without the folders of this machine."""
+    return re.sub(r"\S*/trees/[^/\s]+/", "", " ".join(evidence.split()))[:180]
 
 
 def _changes_header(workspace: Workspace, hook: Hook) -> bool:
