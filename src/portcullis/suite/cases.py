@@ -91,6 +91,7 @@ BOOTS = (
         "memory comes near and far, and goes",
         "stress,memhotplug,memhotplug-far",
         max_memory=131072,
+        append="page_poison=1",  # freeing a keyed page writes to it
         timeout=240.0,
     ),
     _boot("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),

@@ -84,6 +84,21 @@ static void test_default_denies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, store(), -EFAULT);
 }
 
+/* A store with a fixup is an error to the caller, and no less a violation. */
+static void test_denied_store_counts(struct kunit *test)
+{
+	unsigned long before, counted, flags;
+	int err;
+
+	local_irq_save(flags);
+	before = raw_cpu_read(kpkeys_counters.violations);
+	err = store();
+	counted = raw_cpu_read(kpkeys_counters.violations) - before;
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, err, -EFAULT);
+	KUNIT_EXPECT_EQ(test, counted, 1);
+}
+
 static void test_guard_allows(struct kunit *test)
 {
 	scoped_guard(kpkeys_hardened_pgtables)
@@ -264,6 +279,7 @@ static void test_switch_closes(struct kunit *test)
 static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_level_registers),
 	KUNIT_CASE(test_default_denies),
+	KUNIT_CASE(test_denied_store_counts),
 	KUNIT_CASE(test_guard_allows),
 	KUNIT_CASE(test_guard_nests),
 	KUNIT_CASE(test_state_is_keyed),
@@ -334,6 +350,38 @@ static void test_set_ptes_is_one_section(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pte_pfn(table[15]), 16);
 }
 
+#define MAPPED	64
+
+/* Writes of one vm_map_ram() and one vm_unmap_ram(); other things add to them. */
+static unsigned long writes_to_map(struct kunit *test, struct page **pages)
+{
+	unsigned long before;
+	void *addr;
+
+	migrate_disable();
+	before = writes();
+	addr = vm_map_ram(pages, MAPPED, NUMA_NO_NODE);
+	if (addr)
+		vm_unmap_ram(addr, MAPPED);
+	before = writes() - before;
+	migrate_enable();
+	KUNIT_EXPECT_NOT_NULL(test, addr);
+	return before;
+}
+
+static void test_vm_map_ram_is_one_section(struct kunit *test)
+{
+	unsigned long least = ULONG_MAX;
+	struct page *pages[MAPPED];
+	int i;
+
+	for (i = 0; i < MAPPED; i++)
+		pages[i] = ZERO_PAGE(0);
+	for (i = 0; i < 8; i++)
+		least = min(least, writes_to_map(test, pages));
+	KUNIT_EXPECT_LE(test, least, 8);
+}
+
 static void test_huge_vmap_frees_tables(struct kunit *test)
 {
 	pte_t *pte = pte_alloc_one_kernel(&init_mm);
@@ -365,6 +413,7 @@ static struct kunit_case pgtables_cases[] = {
 	KUNIT_CASE(test_checker),
 	KUNIT_CASE(test_checker_sees_unkeyed),
 	KUNIT_CASE(test_set_ptes_is_one_section),
+	KUNIT_CASE(test_vm_map_ram_is_one_section),
 	KUNIT_CASE(test_huge_vmap_frees_tables),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(test_single_entry_takes_table),
