@@ -5,6 +5,7 @@
  * Folded levels are skipped by what the machine uses, not by PTRS_PER_P4D: it
  * is 1 with four levels, and a walk that trusts it ends after one entry.
  */
+#include <linux/kasan.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
@@ -21,13 +22,43 @@ static bool visit(const struct walk *w, void *ptp, int level)
 	return w->fn(ptp, level, w->name, w->arg);
 }
 
+/*
+ * KASAN's shadow of nothing: tables whose entries all lead to one and the same
+ * table of the next level. Walked in full they would take hours.
+ */
+static bool is_shadow_of_nothing(void *table)
+{
+	phys_addr_t __maybe_unused pa = __pa(table);
+
+#if defined(CONFIG_KASAN_GENERIC) || defined(CONFIG_KASAN_SW_TAGS)
+#if CONFIG_PGTABLE_LEVELS > 4
+	if (pa == __pa_symbol(kasan_early_shadow_p4d))
+		return true;
+#endif
+#if CONFIG_PGTABLE_LEVELS > 3
+	if (pa == __pa_symbol(kasan_early_shadow_pud))
+		return true;
+#endif
+#if CONFIG_PGTABLE_LEVELS > 2
+	if (pa == __pa_symbol(kasan_early_shadow_pmd))
+		return true;
+#endif
+#endif
+	return false;
+}
+
+static unsigned int nr_to_walk(void *table, unsigned int nr)
+{
+	return is_shadow_of_nothing(table) ? 1 : nr;
+}
+
 static void walk_pmd(const struct walk *w, pmd_t *table)
 {
-	unsigned int i;
+	unsigned int i, nr = nr_to_walk(table, PTRS_PER_PMD);
 
 	if (!visit(w, table, KPKEYS_LEVEL_PMD))
 		return;
-	for (i = 0; i < PTRS_PER_PMD; i++) {
+	for (i = 0; i < nr; i++) {
 		pmd_t pmd = READ_ONCE(table[i]);
 
 		if (!pmd_none(pmd) && pmd_present(pmd) && !pmd_leaf(pmd))
@@ -37,11 +68,11 @@ static void walk_pmd(const struct walk *w, pmd_t *table)
 
 static void walk_pud(const struct walk *w, pud_t *table)
 {
-	unsigned int i;
+	unsigned int i, nr = nr_to_walk(table, PTRS_PER_PUD);
 
 	if (!visit(w, table, KPKEYS_LEVEL_PUD))
 		return;
-	for (i = 0; i < PTRS_PER_PUD; i++) {
+	for (i = 0; i < nr; i++) {
 		pud_t pud = READ_ONCE(table[i]);
 
 		if (!pud_none(pud) && pud_present(pud) && !pud_leaf(pud))
@@ -57,11 +88,11 @@ static void walk_p4d_entry(const struct walk *w, p4d_t p4d)
 
 static void walk_p4d(const struct walk *w, p4d_t *table)
 {
-	unsigned int i;
+	unsigned int i, nr = nr_to_walk(table, PTRS_PER_PGD);
 
 	if (!visit(w, table, KPKEYS_LEVEL_P4D))
 		return;
-	for (i = 0; i < PTRS_PER_PGD; i++)
+	for (i = 0; i < nr; i++)
 		walk_p4d_entry(w, READ_ONCE(table[i]));
 }
 
