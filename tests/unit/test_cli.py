@@ -36,7 +36,7 @@ def test_an_unknown_command_is_status_2(capsys):
         (["apply", "--undo", "/nonexistent"], "is not a folder"),
         (["fetch", "--tree", "/nonexistent"], "is not a folder"),
         (["build", "what"], "not a make variable"),
-        (["build", "ARCH=mips"], "not supported yet"),
+        (["build", "ARCH=mips"], "mips is not supported"),
         (["attack", "nope"], "unknown attack 'nope'"),
         (["test", "-k", "nothing-like-this"], "no test matches"),
     ],

@@ -5,10 +5,12 @@ import gzip
 import io
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from portcullis.core.arches import ARCHES, arch_name, cross_prefix
 from portcullis.core.bench import compare, parse_bounds, why_not_to_print
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
@@ -66,6 +68,19 @@ def test_efi_takes_the_firmware():
     words = qemu_command(Machine(efi=True), FILES)
     assert words[words.index("-bios") + 1].endswith("OVMF.fd")
     assert "-bios" not in qemu_command(Machine(), FILES)
+
+
+def test_arm64_machine_has_its_own_board_console_and_switches():
+    arm = Machine(job="check", arch="arm64", pks=False, pti=True, la57=False, gbpages=False)
+    words = " ".join(qemu_command(arm, replace(FILES, emulator="/x/qemu")))
+    assert words.startswith("/x/qemu -machine virt") and "-cpu max,poe=off " in words
+    assert "console=ttyAMA0" in words and "kpti=1" in words and "no_timer_check" not in words
+
+
+def test_cross_compilers():
+    assert arch_name("aarch64") == "arm64" and arch_name("x86_64") == "x86" and arch_name("mips") == "mips"
+    assert cross_prefix(ARCHES["arm64"], "x86_64") == "aarch64-linux-gnu-"
+    assert cross_prefix(ARCHES["arm64"], "aarch64") == "" == cross_prefix(ARCHES["x86"], "x86_64")
 
 
 def test_attacks_file():

@@ -4,6 +4,7 @@
 import errno
 import os
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 
@@ -219,6 +220,18 @@ def test_make_variables_pass_through(build, workspace):
     builder = Builder(workspace, Commands(), BuildOptions(tree=build.tree, variables={"LLVM": "1"}, jobs=3))
     words = builder.make_command(build.tree, workspace.cache, "bzImage")
     assert "LLVM=1" in words and "-j3" in words and not any(word.startswith("CC=") for word in words)
+
+
+def test_another_architecture_has_its_own_folders_compiler_and_fragment(build, workspace, monkeypatch):
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="x86_64"))
+    write(workspace.kernel / "configs/arm64.config", "CONFIG_ARM=y\n")
+    builder = Builder(workspace, Commands(), BuildOptions(tree=build.tree, arch="arm64"))
+    tree = builder.tree_folder(builder.source())
+    words = builder.make_command(tree, workspace.cache, "Image")
+    assert tree.name.endswith("-arm64") and {"ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"} <= set(words)
+    assert builder.fragments()[0].name == "arm64.config"
+    with pytest.raises(ToolError, match="no lane xen for arm64"):
+        Builder(workspace, Commands(), BuildOptions(tree=build.tree, arch="arm64", lane="xen"))
 
 
 def test_an_interrupted_tree_update_is_repaired(build, workspace, monkeypatch):

@@ -10,12 +10,10 @@ examples:
 """
 
 import argparse
-import os
 from pathlib import Path
 
-from portcullis.commands.options import add_dry_run
+from portcullis.commands.options import add_arch, add_dry_run
 from portcullis.host.applying import apply, check_undo, plan_apply, read_manifest, undo
-from portcullis.host.hardening import host_arch
 from portcullis.host.screen import print_line
 from portcullis.host.workspace import Workspace
 
@@ -24,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("tree", metavar="DIR", type=Path, help="top folder of a kernel source tree")
     parser.add_argument("--undo", action="store_true", help="restore the tree as it was before")
-    parser.add_argument("--arch", default=host_arch(os.uname().machine), help="kernel name of the architecture (x86)")
+    add_arch(parser)
     add_dry_run(parser)
 
 

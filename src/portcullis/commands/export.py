@@ -13,10 +13,10 @@ import os
 from email.utils import formatdate
 from pathlib import Path
 
-from portcullis.commands.options import add_dry_run, add_tree
+from portcullis.commands.options import add_arch, add_dry_run, add_tree
 from portcullis.core.mail import Commit, file_name, mail, new_files_diff, strip_preamble
 from portcullis.errors import ToolError
-from portcullis.host.hardening import Plan, host_arch, make_plan, read_from
+from portcullis.host.hardening import Plan, make_plan, read_from
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_line
 from portcullis.host.sources import fetch, user_source
@@ -30,7 +30,7 @@ Nothing calls them yet: the following patches connect them, one concern each."""
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("outdir", metavar="OUTDIR", type=Path, help="new or empty folder for the patches")
-    parser.add_argument("--arch", default=host_arch(os.uname().machine), help="kernel name of the architecture (x86)")
+    add_arch(parser)
     parser.add_argument("--author", default="", help="From: of the patches (default: git's user.name and user.email)")
     add_tree(parser)
     add_dry_run(parser)

@@ -6,11 +6,11 @@ import os
 import re
 from pathlib import Path
 
+from portcullis.core.arches import ARCHES, arch_name
 from portcullis.core.lanes import LANES
 from portcullis.core.machine import MODES
 from portcullis.errors import ToolError
 from portcullis.host.builder import BuildOptions
-from portcullis.host.hardening import host_arch
 
 _VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*)=(.*)")
 _JOBS = re.compile(r"-?j(\d+)")
@@ -36,9 +36,21 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_arch(parser: argparse.ArgumentParser) -> None:
+    """--arch."""
+    parser.add_argument(
+        "--arch",
+        type=arch_name,
+        choices=list(ARCHES),
+        default=arch_name(os.uname().machine),
+        help="architecture (this machine's)",
+    )
+
+
 def add_build(parser: argparse.ArgumentParser) -> None:
-    """--tree, --lane, -j and make variables."""
+    """--tree, --arch, --lane, -j and make variables."""
     add_tree(parser)
+    add_arch(parser)
     parser.add_argument("--lane", choices=list(LANES), default="default", help="which build: " + _lanes())
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="parallel jobs")
 
@@ -67,9 +79,9 @@ def build_options(options: argparse.Namespace) -> BuildOptions:
     """Build options from parsed arguments."""
     variables = make_variables(getattr(options, "variables", []))
     output = variables.pop("O", None)
-    arch = host_arch(variables.get("ARCH", os.uname().machine))
-    if arch != "x86":
-        raise ToolError(f"building for {arch} is not supported yet", "build for ARCH=x86_64")
+    arch = arch_name(variables.pop("ARCH", options.arch))
+    if arch not in ARCHES:
+        raise ToolError(f"building for {arch} is not supported", f"known are: {', '.join(ARCHES)}")
     base_config = getattr(options, "base_config", None)
     return BuildOptions(
         lane=options.lane,

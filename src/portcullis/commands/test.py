@@ -15,7 +15,7 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 
-from portcullis.commands.options import add_json, add_tree, build_options
+from portcullis.commands.options import add_arch, add_json, add_tree, build_options
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.hardening import hooks_for
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-j", dest="jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="parallel build jobs"
     )
     add_tree(parser)
+    add_arch(parser)
     add_json(parser)
     parser.set_defaults(lane="default", variables=[])
 

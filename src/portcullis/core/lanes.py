@@ -3,28 +3,31 @@
 
 from dataclasses import dataclass
 
+from portcullis.core.arches import ARCHES
 from portcullis.core.kconfig import Request
 
 
 @dataclass(frozen=True)
 class Lane:
-    """A named build; `fragments` are names below kernel/configs without their suffix."""
+    """A named build; `fragments` are names below kernel/configs without their suffix, ARCH the architecture's own."""
 
     name: str
     fragments: tuple[str, ...]
     hardened: bool
     what: str
+    arches: tuple[str, ...] = tuple(ARCHES)
 
 
-_SMALL = ("x86_64", "portcullis", "test")
+ARCH = "ARCH"
+_SMALL = (ARCH, "portcullis", "test")
 LANES = {
     lane.name: lane
     for lane in (
         Lane("default", _SMALL, True, "small guest kernel with Portcullis and its tests"),
         Lane("debug", (*_SMALL, "debug"), True, "lockdep, page-table self-tests, write+execute scan"),
         Lane("kasan", (*_SMALL, "kasan"), True, "KASAN with vmalloc shadow"),
-        Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, as in distribution kernels"),
-        Lane("stock", ("x86_64", "test"), False, "the same kernel without Portcullis"),
+        Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, as in distribution kernels", ("x86",)),
+        Lane("stock", (ARCH, "test"), False, "the same kernel without Portcullis"),
     )
 }
 

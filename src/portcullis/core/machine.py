@@ -4,6 +4,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+# of QEMU's command line, by architecture: board, console, what switches protection keys off
+BOARDS = {"x86": (), "arm64": ("-machine", "virt,gic-version=3")}
+CONSOLES = {"x86": "ttyS0", "arm64": "ttyAMA0"}
+NO_KEYS = {"x86": "-pks", "arm64": "poe=off"}
 EFI_FIRMWARE = "/usr/share/ovmf/OVMF.fd"
 RESULTS_PORT = "portcullis.results"
 MODES = ("off", "audit", "enforce")
@@ -11,7 +15,10 @@ MODES = ("off", "audit", "enforce")
 
 @dataclass(frozen=True)
 class Machine:
-    """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel."""
+    """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel.
+
+    `pks` is whether the CPU has protection keys for the kernel; `la57`, `gbpages` and `efi` are of x86 only.
+    """
 
     job: str = ""
     mode: str | None = "enforce"
@@ -28,16 +35,17 @@ class Machine:
     kunit: bool = False
     efi: bool = False
     timeout: float = 120.0
+    arch: str = "x86"
 
 
 def cpu_argument(machine: Machine) -> str:
     """Value of -cpu."""
     flags = [machine.cpu]
     if not machine.pks:
-        flags.append("-pks")
-    if not machine.la57:
+        flags.append(NO_KEYS[machine.arch])
+    if machine.arch == "x86" and not machine.la57:
         flags.append("-la57")
-    if not machine.gbpages:
+    if machine.arch == "x86" and not machine.gbpages:
         flags.append("-pdpe1gb")
     return ",".join(flags)
 
@@ -47,11 +55,13 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
 
     `panic=-1` turns a panic into the end of QEMU. KUnit tests are built in and run only when asked for.
     """
-    words = ["console=ttyS0", "panic=-1", "no_timer_check", f"kunit.enable={int(machine.kunit)}"]
+    words = [f"console={CONSOLES[machine.arch]}", "panic=-1", f"kunit.enable={int(machine.kunit)}"]
+    if machine.arch == "x86":
+        words.append("no_timer_check")
     if machine.mode is not None:
         words.append(f"kpkeys={machine.mode}")
     if machine.pti is not None:
-        words.append("pti=on" if machine.pti else "pti=off")
+        words.append(_isolation(machine.arch, machine.pti))
     if machine.job:
         words.append(f"portcullis.job={machine.job}")
     elif interactive:
@@ -61,20 +71,26 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
     return " ".join(words)
 
 
+def _isolation(arch: str, on: bool) -> str:
+    return f"pti={'on' if on else 'off'}" if arch == "x86" else f"kpti={int(on)}"
+
+
 @dataclass(frozen=True)
 class Files:
-    """Files that QEMU reads and writes."""
+    """Files that QEMU reads and writes, and QEMU itself."""
 
     kernel: Path
     initramfs: Path
     console: Path
     results: Path
     monitor: Path
+    emulator: str = "qemu-system-x86_64"
 
 
 def qemu_command(machine: Machine, files: Files) -> list[str]:
     """Command line for a job: console and results go to files, QMP listens on a socket."""
     return [
+        files.emulator,
         *_common(machine, files.kernel, files.initramfs),
         "-display",
         "none",
@@ -93,9 +109,12 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
     ]
 
 
-def interactive_command(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
+def interactive_command(
+    machine: Machine, kernel: Path, initramfs: Path, emulator: str = "qemu-system-x86_64"
+) -> list[str]:
     """Command line for a person: the serial console is the terminal, Ctrl-A X ends QEMU."""
     return [
+        emulator,
         *_common(machine, kernel, initramfs),
         "-append",
         kernel_command_line(machine, interactive=True),
@@ -113,7 +132,7 @@ def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
     firmware = ["-bios", EFI_FIRMWARE] if machine.efi else []
     cpus = str(machine.cpus) if machine.nodes == 1 else f"{machine.cpus},sockets={machine.nodes}"
     return [
-        "qemu-system-x86_64",
+        *BOARDS[machine.arch],
         *firmware,
         "-accel",
         "tcg,thread=multi",

@@ -11,9 +11,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from portcullis.core.arches import ARCHES, Arch, cross_prefix
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
 from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
-from portcullis.core.lanes import LANES, Lane, wanted_options
+from portcullis.core.lanes import ARCH, LANES, Lane, wanted_options
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
 from portcullis.host.applying import kept_by_update, update_work_tree
@@ -22,7 +23,6 @@ from portcullis.host.screen import say, step
 from portcullis.host.sources import Source, fetch, user_source, work_copy
 from portcullis.host.workspace import Workspace, disk_full, disk_full_explained, locked, write_whole
 
-IMAGE = "arch/x86/boot/bzImage"
 BUILT_STAMP = "portcullis-built.json"
 CONFIG_STAMP = "portcullis-config.txt"
 REVISION = ".portcullis-revision"
@@ -65,12 +65,15 @@ class Builder:
         self.commands = commands
         self.options = options
         self.lane: Lane = LANES[options.lane]
+        self.arch: Arch = ARCHES[options.arch]
+        if options.arch not in self.lane.arches:
+            raise ToolError(f"there is no lane {options.lane} for {options.arch}")
 
     def run(self) -> Built:
         """Builds the kernel; raises ToolError that says what failed and where the log is."""
         source = self.source()
         tree = self.tree_folder(source)
-        folder = self.options.output or self.workspace.folder("build") / f"{tree.name}-{self.lane.name}"
+        folder = self.options.output or self.workspace.folder("build") / self._folder_name(tree, source)
         # Nobody writes to a fetched source; what is in the work tree must stay until it is compiled.
         whole_tree = nullcontext() if tree == source.path else locked(tree.with_name(tree.name + ".lock"))
         with (
@@ -79,6 +82,10 @@ class Builder:
             whole_tree,
         ):
             return self._run(source, tree, folder)
+
+    def _folder_name(self, tree: Path, source: Source) -> str:
+        arch = f"-{self.arch.name}" if tree == source.path and self.arch.name != "x86" else ""
+        return f"{tree.name}{arch}-{self.lane.name}"
 
     def source(self) -> Source:
         """The pristine source."""
@@ -93,6 +100,8 @@ class Builder:
         name = source.path.name
         if not source.fetched:
             name += "-" + hashlib.sha256(str(source.path).encode()).hexdigest()[:8]
+        if self.arch.name != "x86":
+            name += f"-{self.arch.name}"
         if not self.lane.hardened:
             name += "-stock"
         if self.options.name:
@@ -109,8 +118,8 @@ class Builder:
         requests = self._configure(tree, folder, log, self._options_known(source, tree, revision))
         key = self._key(tree, folder, revision)
         stamp = folder / BUILT_STAMP
-        image = folder / IMAGE
-        target = "bindeb-pkg" if self.options.deb else "bzImage"
+        image = folder / self.arch.image
+        target = "bindeb-pkg" if self.options.deb else self.arch.target
         if image.is_file() and stamp.is_file() and json.loads(stamp.read_text()) == key and not self.options.deb:
             say(f"kernel ({self.lane.name}) is up to date")
             return Built(image, folder, tree, fresh=False)
@@ -120,9 +129,9 @@ class Builder:
         return Built(image, folder, tree, fresh=True)
 
     def _dry_run(self, tree: Path, folder: Path, log: Path) -> Built:
-        for target in ("tinyconfig", "olddefconfig", "bindeb-pkg" if self.options.deb else "bzImage"):
+        for target in ("tinyconfig", "olddefconfig", "bindeb-pkg" if self.options.deb else self.arch.target):
             self.commands.logged(self.make_command(tree, folder, target), log)
-        return Built(folder / IMAGE, folder, tree, fresh=False)
+        return Built(folder / self.arch.image, folder, tree, fresh=False)
 
     def _update_tree(self, source: Source, tree: Path) -> str:
         """Brings the work tree up to date; its revision changes whenever a file in it did."""
@@ -142,7 +151,8 @@ class Builder:
     def fragments(self) -> tuple[Path, ...]:
         """Configuration fragments in the order in which they are merged."""
         own = self.lane.fragments if self.options.base_config is None else ("portcullis",)
-        paths = [self.workspace.kernel / "configs" / f"{name}.config" for name in own if self._applies(name)]
+        names = [self.arch.fragment if name == ARCH else name for name in own if self._applies(name)]
+        paths = [self.workspace.kernel / "configs" / f"{name}.config" for name in names]
         paths += [path.expanduser().resolve() for path in self.options.fragments]
         for path in paths:
             if not path.is_file():
@@ -222,10 +232,19 @@ class Builder:
         """The make command line of one target."""
         options = self.options
         words = ["make", "-C", str(tree), f"O={folder}", f"-j{options.jobs}"]
-        words += [f"{name}={value}" for name, value in options.variables.items()]
-        if shutil.which("ccache") and not {"CC", "LLVM"} & set(options.variables):
-            words.append(f"CC=ccache {options.variables.get('CROSS_COMPILE', '')}gcc")
+        variables = self._variables()
+        words += [f"{name}={value}" for name, value in variables.items()]
+        if shutil.which("ccache") and not {"CC", "LLVM"} & set(variables):
+            words.append(f"CC=ccache {variables.get('CROSS_COMPILE', '')}gcc")
         return [*words, target]
+
+    def _variables(self) -> dict[str, str]:
+        """Make variables: the user's, and what another architecture than this machine's needs."""
+        prefix = cross_prefix(self.arch, os.uname().machine)
+        own = {"ARCH": self.arch.make, "CROSS_COMPILE": prefix} if prefix else {}
+        if "LLVM" in self.options.variables:
+            own.pop("CROSS_COMPILE", None)
+        return {**own, **self.options.variables}
 
     def environment(self) -> dict[str, str]:
         """Environment of make: the compiler cache lives in the cache folder unless the user has one."""

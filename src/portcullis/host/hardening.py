@@ -151,12 +151,6 @@ def read_from(tree: Path) -> Callable[[str], bytes | None]:
     return read
 
 
-def host_arch(machine: str) -> str:
-    """Kernel name of an architecture: `x86_64` -> `x86`, `aarch64` -> `arm64`."""
-    known = {"x86_64": "x86", "amd64": "x86", "i386": "x86", "aarch64": "arm64"}
-    return known.get(machine, machine)
-
-
 def copy_pristine(source: Path, tree: Path, path: str) -> None:
     """Puts the source's version of one file back into a work tree."""
     if (source / path).is_file():

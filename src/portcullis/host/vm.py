@@ -139,11 +139,14 @@ def run_job(
     initramfs: Path,
     nmi_rate: int = 0,
     label: str = "",
+    emulator: str = "qemu-system-x86_64",
 ) -> Boot:
     """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError."""
     with tempfile.TemporaryDirectory(prefix="portcullis-qmp-") as sockets:
         folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label or machine.job)
-        files = Files(kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp")
+        files = Files(
+            kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp", emulator
+        )
         if commands.dry_run:
             commands.capture(qemu_command(machine, files))
             return Boot(parse_results(""), "", "", folder, 0.0, "")
