@@ -4,6 +4,7 @@
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from portcullis.core.emulator import TEST_PREFIX, TESTS
 from portcullis.core.machine import MODES, Machine
 from portcullis.core.verdicts import ATTACKED_MACHINE
 
@@ -189,7 +190,10 @@ def _matrix() -> tuple[Case, ...]:
     return tuple(cases)
 
 
-CASES = (*CHECKS, *BUILDS, *BOOTS, *ATTACKS, *NOPS, *BENCH, *_matrix(), *LANES)
+EMULATOR = tuple(
+    Case(TEST_PREFIX + test.name, "emulator", f"emulated POE: {test.what}", long=test.linux) for test in TESTS
+)
+CASES = (*CHECKS, *BUILDS, *BOOTS, *ATTACKS, *NOPS, *BENCH, *_matrix(), *LANES, *EMULATOR)
 
 
 def choose_cases(expression: str = "", full: bool = False) -> tuple[Case, ...]:

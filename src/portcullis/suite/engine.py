@@ -8,11 +8,14 @@ from pathlib import Path
 
 from portcullis.commands.bench import measured
 from portcullis.core.elf import Image
+from portcullis.core.emulator import test_by_case
 from portcullis.core.jumplabels import sites_of_key
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.emulator import EmulatorBuilder
+from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, run_job
@@ -44,6 +47,7 @@ class Engine:
         self.commands = Commands()
         self._kernels: dict[str, Path | ToolError] = {}
         self._initramfs: Path | ToolError | None = None
+        self._emulator_binary: Path | ToolError | None = None
 
     def run(self, cases: Iterable[Case]) -> Iterable[Row]:
         """Yields one row per case as it finishes."""
@@ -67,6 +71,7 @@ class Engine:
             "bench": self._bench,
             "nops": self._nops,
             "espfix": self._espfix,
+            "emulator": self._emulator,
         }
         if case.kind in own:
             return own[case.kind]
@@ -123,6 +128,23 @@ class Engine:
         except (OSError, ValueError) as error:
             return "failed", f"{module}: {error}", ""
         return ("passed", "", "") if calls else ("failed", f"{module.name} does not call kpkeys_ptp_alloc()", "")
+
+    def emulator(self) -> Path:
+        """The emulator, built once; a failed build is not tried again."""
+        if self._emulator_binary is None:
+            try:
+                self._emulator_binary = EmulatorBuilder(self.workspace, self.commands, self.options.jobs).run().binary
+            except ToolError as error:
+                self._emulator_binary = error
+                raise
+        if isinstance(self._emulator_binary, ToolError):
+            raise ToolError("no emulator: its build failed")
+        return self._emulator_binary
+
+    def _emulator(self, case: Case) -> tuple[str, str, str]:
+        programs = TestPrograms(self.workspace, self.commands, self.options.jobs)
+        outcome = run_test(self.workspace, test_by_case(case.name), self.emulator(), programs)
+        return ("failed" if outcome.problems else "passed"), shorten(outcome.problems), str(outcome.folder)
 
     def _run_job(self, case: Case, machine: object = None) -> Boot:
         kernel = self.kernel(case.lane)

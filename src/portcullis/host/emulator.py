@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds the emulator: QEMU 10.0 from Debian's source with the patches in emulator/, into the cache folder."""
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from portcullis.core.buildlog import disk_was_full, first_error
+from portcullis.core.emulator import ninja_progress, series_names
+from portcullis.core.splats import last_lines
+from portcullis.errors import ToolError
+from portcullis.host.aptsource import fetch_archive
+from portcullis.host.hardening import PATCH
+from portcullis.host.process import Commands, shown
+from portcullis.host.screen import say, step
+from portcullis.host.workspace import (
+    Workspace,
+    disk_full,
+    disk_full_explained,
+    free_mib,
+    locked,
+    remove_folder,
+    whole_folder,
+    write_whole,
+)
+
+BINARY = "qemu-system-aarch64"
+DEVICES = "portcullis"
+NEEDED_MIB = 1500  # source, build and result
+STAMP = "portcullis-built.json"
+CONFIGURE = (
+    "--disable-download",
+    "--disable-docs",
+    "--disable-install-blobs",
+    "--disable-tools",
+    "--enable-fdt=system",
+    "--enable-plugins",
+    "--enable-tcg",
+    "--target-list=aarch64-softmmu",
+    f"--with-devices-aarch64={DEVICES}",
+    "--without-default-devices",
+    "--without-default-features",
+)
+
+
+@dataclass(frozen=True)
+class Emulator:
+    """A built emulator; `header` is what TCG plugins are compiled with."""
+
+    binary: Path
+    header: Path
+    source: str
+    fresh: bool
+
+
+class EmulatorBuilder:
+    """The steps in order; a build that is up to date does nothing."""
+
+    def __init__(self, workspace: Workspace, commands: Commands, jobs: int) -> None:
+        self.workspace = workspace
+        self.commands = commands
+        self.jobs = jobs
+        self.folder = workspace.cache / "emulator"
+        self.log = workspace.cache / "emulator.log"
+
+    @property
+    def installed(self) -> Path:
+        """Where the result is."""
+        return self.folder / "installed"
+
+    def run(self) -> Emulator:
+        """Builds; raises ToolError that says what failed and where the log is."""
+        key = self.key()
+        have = self._have(key)
+        if have and not self.commands.dry_run:
+            say("the emulator is up to date")
+            return have
+        self.workspace.folder("emulator")
+        with disk_full_explained(self.workspace.cache), locked(self.workspace.cache / "emulator.lock"):
+            return self._have(key) or self._build(key)
+
+    def patches(self) -> list[Path]:
+        """The patches, in order; raises ToolError when the checkout is not complete."""
+        base = self.workspace.root / "emulator"
+        series = base / "series"
+        names = series_names(series.read_text()) if series.is_file() else ()
+        paths = [base / "patches" / name for name in names]
+        missing = [path for path in paths if not path.is_file()]
+        if not paths or missing:
+            raise ToolError(f"{missing[0] if missing else series} does not exist", "the checkout is not complete")
+        return paths
+
+    def key(self) -> str:
+        """Changes when the result would: patches, devices, options."""
+        parts = [path.read_bytes() for path in self.patches()]
+        parts += [self._devices().read_bytes(), "\0".join(CONFIGURE).encode()]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def _devices(self) -> Path:
+        return self.workspace.root / "emulator" / "devices.mak"
+
+    def _have(self, key: str) -> Emulator | None:
+        stamp = self.installed / STAMP
+        made = json.loads(stamp.read_text()) if stamp.is_file() else {}
+        if made.get("key") != key or not (self.installed / BINARY).is_file():
+            return None
+        return self._result(made["source"], fresh=False)
+
+    def _result(self, source: str, fresh: bool) -> Emulator:
+        return Emulator(self.installed / BINARY, self.installed / "include" / "qemu-plugin.h", source, fresh)
+
+    def _build(self, key: str) -> Emulator:
+        free = free_mib(self.folder)
+        if free < NEEDED_MIB:
+            raise ToolError(
+                f"building the emulator needs {NEEDED_MIB} MiB, {free} MiB are free under {self.folder}",
+                "free some space or choose another place with --cache DIR",
+            )
+        if not self.commands.dry_run:
+            self.log.unlink(missing_ok=True)
+        archive = fetch_archive(self.commands, self.folder / "source", self.log)
+        source = archive.parent.name.replace("_", ":")
+        tree, build = self.folder / "tree", self.folder / "build"
+        remove_folder(tree)
+        remove_folder(build)
+        self._unpack(archive, tree)
+        self._configure(tree, build)
+        self._compile(build)
+        if self.commands.dry_run:
+            return self._result(source, fresh=False)
+        self._install(tree, build, {"key": key, "source": source})
+        remove_folder(build)
+        remove_folder(tree)
+        return self._result(source, fresh=True)
+
+    def _unpack(self, archive: Path, tree: Path) -> None:
+        command = ["tar", "--extract", "--xz", "--strip-components=1", "-f", archive, "-C"]
+        if self.commands.dry_run:
+            self.commands.capture([*command, tree])
+            for path in self.patches():
+                self.commands.capture([*PATCH, "-d", tree, "-i", path])
+            return
+        with whole_folder(tree) as partial:
+            with step(f"unpacking {archive.name}") as progress:
+                self._checked([*command, partial], "unpacking", watch=lambda _: progress.update())
+            for path in self.patches():
+                self._apply(path, partial)
+            devices = partial / "configs/devices/aarch64-softmmu" / f"{DEVICES}.mak"
+            shutil.copyfile(self._devices(), devices)
+
+    def _apply(self, path: Path, tree: Path) -> None:
+        finished = self.commands.logged([*PATCH, "-d", tree, "-i", path], self.log)
+        if finished.status != 0:
+            detail = "\n".join(f"    {line}" for line in finished.output.strip().splitlines()[:12])
+            raise ToolError(
+                f"{path.name} does not apply to this version of QEMU\n{detail}",
+                f"log: {self.log}\n  remove {self.folder}/source to fetch the present version",
+            )
+
+    def _configure(self, tree: Path, build: Path) -> None:
+        compiler = "ccache gcc" if shutil.which("ccache") else "gcc"
+        command = [tree / "configure", *CONFIGURE, f"--python={sys.executable}", f"--cc={compiler}"]
+        if not self.commands.dry_run:
+            build.mkdir(parents=True)
+        with step("configuring the emulator") as progress:
+            self._checked(command, "configuring the emulator", build, watch=lambda _: progress.update())
+
+    def _compile(self, build: Path) -> None:
+        with step("building the emulator", "emulator built") as progress:
+
+            def watch(piece: str) -> None:
+                done, total = ninja_progress(piece)
+                progress.update(f"{done} of {total} files" if total else "")
+
+            self._checked(["ninja", "-C", build, f"-j{self.jobs}", BINARY], "the build", watch=watch)
+
+    def _install(self, tree: Path, build: Path, made: dict[str, str]) -> None:
+        with whole_folder(self.installed) as partial:
+            self._checked(["strip", "-o", partial / BINARY, build / BINARY], "copying the emulator")
+            (partial / "include").mkdir()
+            shutil.copyfile(tree / "include/qemu/qemu-plugin.h", partial / "include/qemu-plugin.h")
+            write_whole(partial / STAMP, json.dumps(made).encode())
+
+    def _checked(
+        self,
+        command: list[str | Path],
+        what: str,
+        cwd: Path | None = None,
+        watch: Callable[[str], None] | None = None,
+    ) -> None:
+        environment = dict(os.environ)
+        environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
+        environment.setdefault("CCACHE_BASEDIR", str(self.folder))
+        finished = self.commands.logged(command, self.log, cwd=cwd, env=environment, watch=watch)
+        if finished.status == 0:
+            return
+        if disk_was_full(finished.output):
+            raise disk_full(self.workspace.cache)
+        raise ToolError(
+            f"{what} failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
+            f"log: {self.log}\n  again: {shown(command)}",
+        )
