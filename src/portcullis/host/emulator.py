@@ -171,11 +171,14 @@ class EmulatorBuilder:
             self._checked(command, "configuring the emulator", build, watch=lambda _: progress.update())
 
     def _compile(self, build: Path) -> None:
+        state = ""
         with step("building the emulator", "emulator built") as progress:
 
             def watch(piece: str) -> None:
+                nonlocal state
                 done, total = ninja_progress(piece)
-                progress.update(f"{done} of {total} files" if total else "")
+                state = f"{done} of {total} files" if total else state
+                progress.update(state)
 
             self._checked(["ninja", "-C", build, f"-j{self.jobs}", BINARY], "the build", watch=watch)
 

@@ -70,6 +70,7 @@ class TestPrograms:
             self._make(["-C", here, f"O={output}", *words], "building Linux' own tests")
             entries: list[Entry] = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
             entries.append(character_device("dev/console", 5, 1))
+            entries.append(regular("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644))  # protection_keys reads it
             for path in sorted(output.iterdir()):
                 name = "init" if path.name == "init" else f"bin/{path.name}"
                 entries.append(regular(name, path.read_bytes(), 0o755))
