@@ -20,6 +20,7 @@ from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, Outcome, choose_a
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.builder import Builder
+from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, say, step, table
@@ -51,13 +52,14 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         return _list(attacks, options.json)
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
-    initramfs = build_initramfs(workspace, commands)
+    initramfs = build_initramfs(workspace, commands, options.arch)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     modes = MODES if options.mode == "all" else (options.mode,)
     machine = machine_of(options)
     isolated = ATTACKED_MACHINE.pti if machine.pti is None else machine.pti
     machine = replace(machine, timeout=options.timeout, pti=isolated)
     if options.dry_run:
-        run_job(workspace, commands, replace(machine, job="attack"), built.image, initramfs)
+        run_job(workspace, commands, replace(machine, job="attack"), built.image, initramfs, emulator=emulator)
         return 0
     outcomes: list[Outcome] = []
     for mode in modes:
@@ -66,7 +68,9 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
                 attacks,
                 mode,
                 machine,
-                lambda vm: run_job(workspace, commands, vm, built.image, initramfs, label=f"attack-{vm.mode}"),
+                lambda vm: run_job(
+                    workspace, commands, vm, built.image, initramfs, label=f"attack-{vm.mode}", emulator=emulator
+                ),
             )
         outcomes += done
         say(f"  {len(boots)} boot(s), logs: {boots[0].folder}" + (" and later" if len(boots) > 1 else ""))

@@ -20,6 +20,7 @@ from portcullis.core.elf import Image
 from portcullis.core.kconfig import different_options, parse_config
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
+from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, step, table
@@ -47,13 +48,14 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Counts; 1 when a bound is exceeded."""
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
-    initramfs = build_initramfs(workspace, commands)
+    initramfs = build_initramfs(workspace, commands, options.arch)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     machine = replace(machine_of(options), job="bench", timeout=TIMEOUT)
     if options.dry_run:
-        run_job(workspace, commands, machine, built.image, initramfs)
+        run_job(workspace, commands, machine, built.image, initramfs, emulator=emulator)
         return 0
     with step("counting"):
-        boot = run_job(workspace, commands, machine, built.image, initramfs)
+        boot = run_job(workspace, commands, machine, built.image, initramfs, emulator=emulator)
     rows = measured(boot)
     growth = text_growth(built.image)
     if options.json:

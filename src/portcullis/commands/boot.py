@@ -15,6 +15,7 @@ from portcullis.commands.options import add_build, add_dry_run, add_mode, build_
 from portcullis.core.machine import Machine, interactive_command
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
+from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import BUSYBOX, build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.workspace import Workspace
@@ -42,6 +43,7 @@ def machine_of(options: argparse.Namespace) -> Machine:
         la57=options.la57,
         pti=None if options.pti is None else options.pti == "on",
         append=options.append,
+        arch=options.arch,
     )
 
 
@@ -59,13 +61,14 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     if not BUSYBOX.is_file():
         raise ToolError("there is no busybox for the shell in the guest", "install busybox-static")
     built = Builder(workspace, commands, build_options(options)).run()
-    initramfs = build_initramfs(workspace, commands)
-    command = interactive_command(machine_of(options), built.image, initramfs)
+    initramfs = build_initramfs(workspace, commands, options.arch)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
+    command = interactive_command(machine_of(options), built.image, initramfs, emulator)
     if options.dry_run:
         commands.capture(command)
         return 0
     try:
         status = subprocess.run(command, check=False).returncode
     except FileNotFoundError as error:
-        raise ToolError("qemu-system-x86_64 is not installed", "run: portcullis doctor") from error
+        raise ToolError(f"{emulator} is not installed", "run: portcullis doctor") from error
     return 0 if status == 0 else 2

@@ -51,7 +51,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     if options.deb:
         result["packages"] = " ".join(str(path) for path in packages)
     elif options.base_config is None:
-        result["initramfs"] = str(build_initramfs(workspace, commands))
+        result["initramfs"] = str(build_initramfs(workspace, commands, options.arch))
     if options.json:
         print_json(result)
         return 0

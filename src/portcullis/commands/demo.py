@@ -10,16 +10,18 @@ example:
 
 import argparse
 import time
+from dataclasses import replace
 
 from portcullis.commands.options import add_build, add_dry_run, add_json, build_options
 from portcullis.core.machine import Machine
 from portcullis.core.verdicts import ATTACKED_MACHINE, Outcome
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.builder import Builder
+from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, seconds, step, table
-from portcullis.host.vm import run_job
+from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
 
 SHOWN_MODES = ("off", "enforce")
@@ -38,20 +40,22 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     attacks = known_attacks(workspace)
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
-    initramfs = build_initramfs(workspace, commands)
+    initramfs = build_initramfs(workspace, commands, options.arch)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
+    attacked = replace(ATTACKED_MACHINE, arch=options.arch)
+
+    def boot(machine: Machine) -> Boot:
+        label = f"demo-{machine.mode}"
+        return run_job(workspace, commands, machine, built.image, initramfs, label=label, emulator=emulator)
+
     if options.dry_run:
         for mode in SHOWN_MODES:
-            run_job(workspace, commands, Machine(job="attack", mode=mode), built.image, initramfs)
+            boot(replace(attacked, job="attack", mode=mode))
         return 0
     outcomes: dict[str, tuple[Outcome, ...]] = {}
     for mode in SHOWN_MODES:
         with step(f"booting and running {len(attacks)} attacks, kpkeys={mode}"):
-            outcomes[mode], _ = run_attacks(
-                attacks,
-                mode,
-                ATTACKED_MACHINE,
-                lambda vm: run_job(workspace, commands, vm, built.image, initramfs, label=f"demo-{vm.mode}"),
-            )
+            outcomes[mode], _ = run_attacks(attacks, mode, attacked, boot)
     both = [outcome for mode in SHOWN_MODES for outcome in outcomes[mode]]
     wrong = [outcome for outcome in both if not outcome.as_expected]
     if options.json:

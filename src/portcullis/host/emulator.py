@@ -208,3 +208,10 @@ class EmulatorBuilder:
             f"{what} failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
             f"log: {self.log}\n  again: {shown(command)}",
         )
+
+
+def emulator_for(workspace: Workspace, commands: Commands, arch: str, jobs: int) -> str:
+    """The QEMU that has protection keys for `arch`: the distribution's for x86, our own build for arm64."""
+    if arch == "x86":
+        return "qemu-system-x86_64"
+    return str(EmulatorBuilder(workspace, commands, jobs).run().binary)

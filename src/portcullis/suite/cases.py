@@ -27,6 +27,11 @@ class Case:
     console: tuple[str, ...] = ()
     long: bool = False
 
+    @property
+    def arch(self) -> str:
+        """Architecture of the kernel."""
+        return self.machine.arch
+
 
 HARDENED = {
     "enforce": r"kpkeys: page tables hardened: mode enforce",

@@ -14,7 +14,7 @@ from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.builder import Builder, BuildOptions
-from portcullis.host.emulator import EmulatorBuilder
+from portcullis.host.emulator import emulator_for
 from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
@@ -45,9 +45,7 @@ class Engine:
         self.workspace = workspace
         self.options = options
         self.commands = Commands()
-        self._kernels: dict[str, Path | ToolError] = {}
-        self._initramfs: Path | ToolError | None = None
-        self._emulator_binary: Path | ToolError | None = None
+        self._made: dict[str, Path | ToolError] = {}
 
     def run(self, cases: Iterable[Case]) -> Iterable[Row]:
         """Yields one row per case as it finishes."""
@@ -78,39 +76,45 @@ class Engine:
         check = static.CHECKS[case.kind]
         return lambda _: check(self.workspace, self.commands)
 
-    def kernel(self, lane: str) -> Path:
-        """Image of a lane, built once; a failed build is not tried again."""
-        if lane not in self._kernels:
+    def _once(self, what: str, make: Callable[[], str | Path]) -> Path:
+        """What `make` returns; a failure is not tried again."""
+        if what not in self._made:
             try:
-                self._kernels[lane] = (
-                    Builder(self.workspace, self.commands, replace(self.options, lane=lane)).run().image
-                )
+                self._made[what] = Path(make())
             except ToolError as error:
-                self._kernels[lane] = error
+                self._made[what] = error
                 raise
-        kernel = self._kernels[lane]
-        if isinstance(kernel, ToolError):
-            raise ToolError(f"no kernel: the build of lane {lane} failed")
-        return kernel
+        made = self._made[what]
+        if isinstance(made, ToolError):
+            raise ToolError(f"no {what}: its build failed")
+        return made
 
-    def initramfs(self) -> Path:
-        """The guest's file system, built once."""
-        if self._initramfs is None:
-            try:
-                self._initramfs = build_initramfs(self.workspace, self.commands)
-            except ToolError as error:
-                self._initramfs = error
-        if isinstance(self._initramfs, ToolError):
-            raise self._initramfs
-        return self._initramfs
+    def kernel(self, lane: str, arch: str) -> Path:
+        """Image of a lane."""
+        options = replace(self.options, lane=lane, arch=arch)
+        return self._once(
+            f"{arch} kernel of lane {lane}", lambda: Builder(self.workspace, self.commands, options).run().image
+        )
+
+    def initramfs(self, arch: str) -> Path:
+        """The guest's file system."""
+        return self._once(f"{arch} guest", lambda: build_initramfs(self.workspace, self.commands, arch))
+
+    def emulator(self, arch: str) -> str:
+        """The QEMU that runs an architecture."""
+        if arch == "x86":
+            return "qemu-system-x86_64"
+        return str(
+            self._once(f"{arch} emulator", lambda: emulator_for(self.workspace, self.commands, arch, self.options.jobs))
+        )
 
     def _build(self, case: Case) -> tuple[str, str, str]:
-        image = self.kernel(case.lane)
+        image = self.kernel(case.lane, case.arch)
         return "passed", f"{image.stat().st_size // 1024} KiB", ""
 
     def _nops(self, case: Case) -> tuple[str, str, str]:
         """Every place that tests the static key is a NOP in the image, as it stays when the key is never enabled."""
-        vmlinux = self.kernel(case.lane).parents[3] / "vmlinux"
+        vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
         try:
             sites = sites_of_key(Image(vmlinux.read_bytes()), STATIC_KEY)
         except (OSError, ValueError) as error:
@@ -122,41 +126,30 @@ class Engine:
 
     def _espfix(self, case: Case) -> tuple[str, str, str]:
         """The code that makes espfix tables calls the pool."""
-        module = self.kernel(case.lane).parents[3] / "arch/x86/kernel/espfix_64.o"
+        module = self.kernel(case.lane, case.arch).parents[3] / "arch/x86/kernel/espfix_64.o"
         try:
             calls = Image(module.read_bytes()).symbols({"kpkeys_ptp_alloc"})
         except (OSError, ValueError) as error:
             return "failed", f"{module}: {error}", ""
         return ("passed", "", "") if calls else ("failed", f"{module.name} does not call kpkeys_ptp_alloc()", "")
 
-    def emulator(self) -> Path:
-        """The emulator, built once; a failed build is not tried again."""
-        if self._emulator_binary is None:
-            try:
-                self._emulator_binary = EmulatorBuilder(self.workspace, self.commands, self.options.jobs).run().binary
-            except ToolError as error:
-                self._emulator_binary = error
-                raise
-        if isinstance(self._emulator_binary, ToolError):
-            raise ToolError("no emulator: its build failed")
-        return self._emulator_binary
-
     def _emulator(self, case: Case) -> tuple[str, str, str]:
         programs = TestPrograms(self.workspace, self.commands, self.options.jobs)
-        outcome = run_test(self.workspace, test_by_case(case.name), self.emulator(), programs)
+        outcome = run_test(self.workspace, test_by_case(case.name), Path(self.emulator("arm64")), programs)
         return ("failed" if outcome.problems else "passed"), shorten(outcome.problems), str(outcome.folder)
 
     def _run_job(self, case: Case, machine: object = None) -> Boot:
-        kernel = self.kernel(case.lane)
+        kernel = self.kernel(case.lane, case.arch)
         chosen = machine or case.machine
         return run_job(
             self.workspace,
             self.commands,
             chosen,
             kernel,
-            self.initramfs(),
+            self.initramfs(case.arch),
             nmi_rate=case.nmi_rate,
             label=case.name,
+            emulator=self.emulator(case.arch),
         )
 
     def _boot(self, case: Case) -> tuple[str, str, str]:

@@ -54,7 +54,7 @@ def _without(workspace: Workspace, options: BuildOptions, hook: Hook) -> tuple[s
         return "", f"no test named {', '.join(hook.tests) or '(none)'} exists"
     for case in cases:
         try:
-            engine.kernel(case.lane)
+            engine.kernel(case.lane, case.arch)
         except ToolError as error:
             return "does not build", str(error)
         timeout = min(case.machine.timeout, MOST_SECONDS)
