@@ -114,3 +114,10 @@ def test_the_scripts_parse(tmp_path):
     for script in (ROOT / "portcullis", ROOT / ".ci/run"):
         assert os.access(script, os.X_OK), script
         subprocess.run(["sh", "-n", script], check=True)
+
+
+@pytest.mark.parametrize(("action", "cross"), [("build", False), ("test", True)])
+def test_only_tests_of_the_emulator_need_a_cross_compiler(machine, action, cross):
+    done = machine("emulator", action, "--no-install")
+    assert done.returncode == 2 and "ninja-build" in done.stderr
+    assert ("gcc-aarch64-linux-gnu" in done.stderr) == cross

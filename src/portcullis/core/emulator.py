@@ -82,7 +82,7 @@ _KSELFTESTS = "run,protection_keys,hwcap,poe_siginfo"
 _POE_SEEN = (
     r"CPU features: detected: Stage-1 Permission Overlay Extension",
     r"protection_keys: done \(all tests OK\)",
-    r"hwcap: ok \d+ cpuinfo_match_POE",
+    r"hwcap: # POE present",
     r"hwcap: ok \d+ sigill_POE",
     r"poe_siginfo: POR_EL0 sigframe present on system with POE",
 )
@@ -98,7 +98,15 @@ TESTS = (
     EmulatorTest("delay", "register writes delayed to the next ISB", "delay", cpu="max,x-poe-lazy-write=on"),
     EmulatorTest("absent", "poe=off", "absent", cpu="max,poe=off"),
     EmulatorTest("kselftest", "Linux' own tests of POE", _KSELFTESTS, linux=True, wanted=_POE_SEEN, timeout=600.0),
-    EmulatorTest("kselftest-vhe", "the same at EL2", _KSELFTESTS, _HYP, linux=True, wanted=_POE_SEEN, timeout=600.0),
+    EmulatorTest(
+        "kselftest-vhe",
+        "the same at EL2",
+        _KSELFTESTS,
+        _HYP,
+        linux=True,
+        wanted=(*_POE_SEEN, r"CPU: All CPU\(s\) started at EL2"),
+        timeout=600.0,
+    ),
     EmulatorTest(
         "kselftest-delay",
         "the same with delayed register writes",
