@@ -386,6 +386,25 @@ static void test_many(void)
 	result("rights are revoked on many pages at once");
 }
 
+/* Pages that were only read, then one that is written: whatever the emulator forgets to list, all must go. */
+static void test_reads_then_write(void)
+{
+	unsigned count, i;
+
+	map_windows(1, 0);
+	for (count = 1; count < MANY; count++) {
+		set_por(1, R);
+		for (i = 0; i < count; i++)
+			check(!faults(reads, PAGES_VA + i * PAGE_SIZE), "read", i, count);
+		set_por(1, R | W);
+		check(!faults(writes, PAGES_VA + count * PAGE_SIZE), "write", i, count);
+		set_por(1, 0);
+		for (i = 0; i <= count; i++)
+			check(faults(reads, PAGES_VA + i * PAGE_SIZE), "no read", i, count);
+	}
+	result("rights are revoked on pages that were read before another was written");
+}
+
 static void test_enable(void)
 {
 	u64 va = window(false);
@@ -640,6 +659,7 @@ static void test_present(void)
 	test_base();
 	test_dirty();
 	test_many();
+	test_reads_then_write();
 	test_enable();
 	test_registers();
 #if TWO_RANGES
