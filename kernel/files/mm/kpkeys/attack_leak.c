@@ -12,12 +12,9 @@
 #include <linux/sched/task.h>
 #include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
-#include <asm/msr.h>
+#include <asm/kpkeys_attack.h>
 
 #include "attack.h"
-
-/* IA32_PKRS; spelled out because a stock kernel has no name for it. */
-#define ATTACK_MSR_PKRS		0x6e1
 
 /**
  * attack_read() - arbitrary kernel read
@@ -103,7 +100,7 @@ int attack_task(struct attack_file *file, struct attack_request *request)
 		     (long)task_stack_page(task), (long)THREAD_SIZE,
 		     (long)task_pt_regs(task));
 	attack_print(file, "thread=0x%lx sp=0x%lx cpu=%u\n",
-		     (long)&task->thread, task->thread.sp,
+		     (long)&task->thread, attack_stack_pointer(task),
 		     task_cpu(task));
 	put_task_struct(task);
 	return 0;
@@ -124,7 +121,7 @@ static void set_slot(struct attack_slot *found, void *slot, unsigned int level,
 	found->slot = slot;
 	found->value = READ_ONCE(*(unsigned long *)slot);
 	found->level = level;
-	found->phys = (found->value & PHYSICAL_PAGE_MASK & ~((1UL << shift) - 1)) + offset;
+	found->phys = (attack_entry_phys(found->value) & ~((1UL << shift) - 1)) + offset;
 }
 
 /* Walk to @level, or to the leaf; stop above an entry that is not there. */
@@ -243,9 +240,10 @@ int attack_walk(struct attack_file *file, struct attack_request *request)
 int attack_register(struct attack_file *file, struct attack_request *request)
 {
 	u64 value;
+	int err = attack_read_register(&value);
 
-	if (!(__read_cr4() & BIT(24)) || rdmsrl_safe(ATTACK_MSR_PKRS, &value))
-		return -EOPNOTSUPP;
+	if (err)
+		return err;
 	attack_print(file, "register=0x%llx\n", value);
 	return 0;
 }

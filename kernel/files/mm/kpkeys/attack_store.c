@@ -10,7 +10,7 @@
 #include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/uaccess.h>
-#include <asm/asm.h>
+#include <asm/kpkeys_attack.h>
 
 #include "attack.h"
 
@@ -65,39 +65,15 @@ static int cmpxchg_oops(void *dst, const void *src, unsigned int len)
 
 static int cmpxchg_fixup(void *dst, const void *src, unsigned int len)
 {
-	u64 old = READ_ONCE(*(u64 *)dst);
-	int err = -EFAULT;
-
 	if (len != 8)
 		return -EINVAL;
-	asm volatile("1: lock cmpxchgq %[new], %[dst]\n"
-		     "movl $0, %[err]\n"
-		     "2:\n"
-		     _ASM_EXTABLE(1b, 2b)
-		     : [err] "+r" (err), [dst] "+m" (*(u64 *)dst), "+a" (old)
-		     : [new] "r" (*(const u64 *)src)
-		     : "memory");
-	return err;
+	return attack_cmpxchg(dst, READ_ONCE(*(u64 *)dst), *(const u64 *)src);
 }
 
 static int memcpy_oops(void *dst, const void *src, unsigned int len)
 {
 	memcpy(dst, src, len);
 	return 0;
-}
-
-static int memcpy_fixup(void *dst, const void *src, unsigned int len)
-{
-	unsigned long count = len;
-	int err = -EFAULT;
-
-	asm volatile("1: rep movsb\n"
-		     "movl $0, %[err]\n"
-		     "2:\n"
-		     _ASM_EXTABLE(1b, 2b)
-		     : [err] "+r" (err), "+D" (dst), "+S" (src), "+c" (count)
-		     :: "memory");
-	return err;
 }
 
 static unsigned int chunk_size(unsigned long addr, unsigned int len)
@@ -137,7 +113,7 @@ int attack_store(const struct attack_store *store)
 	case ATTACK_MEMCPY:
 		if (store->may_oops)
 			return memcpy_oops(dst, store->data, store->len);
-		return memcpy_fixup(dst, store->data, store->len);
+		return attack_memcpy(dst, store->data, store->len);
 	case ATTACK_CMPXCHG:
 		return store_chunks(store, store->may_oops ? cmpxchg_oops : cmpxchg_fixup);
 	case ATTACK_NOFAULT:

@@ -5,6 +5,7 @@
 
 #include <linux/kpkeys.h>
 #include <linux/list.h>
+#include <linux/minmax.h>
 #include <linux/mm_types.h>
 #include <linux/nodemask.h>
 
@@ -14,8 +15,8 @@ enum kpkeys_mode {
 	KPKEYS_ENFORCE,
 };
 
-/* A region is what one large direct-map entry spans. */
-#define KPKEYS_REGION_ORDER	(PMD_SHIFT - PAGE_SHIFT)
+/* A region is what one large direct-map entry spans; less with large pages. */
+#define KPKEYS_REGION_ORDER	MIN(PMD_SHIFT - PAGE_SHIFT, 9)
 #define KPKEYS_REGION_PAGES	(1U << KPKEYS_REGION_ORDER)
 #define KPKEYS_OCCUPANCY	4	/* lists of regions, by free pages */
 
@@ -88,6 +89,11 @@ typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg)
 #define KPKEYS_WALK_KERNEL	2
 #define KPKEYS_WALK_ALL		3
 
+/* Entries of a top-level table that are user space's. */
+#ifndef ARCH_KPKEYS_USER_PGDS
+#define ARCH_KPKEYS_USER_PGDS	(PTRS_PER_PGD / 2)
+#endif
+
 void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
 		     kpkeys_ptp_fn fn, void *arg);
 void kpkeys_walk_kernel(kpkeys_ptp_fn fn, void *arg);
@@ -124,5 +130,8 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg);
 phys_addr_t arch_kpkeys_phys(unsigned long addr);
+bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address);
+unsigned long arch_kpkeys_step(struct pt_regs *regs);
+void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long flags);
 
 #endif /* _MM_KPKEYS_INTERNAL_H */

@@ -327,10 +327,10 @@ static void test_checker_sees_unkeyed(struct kunit *test)
 						   GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, check);
-	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_pkey(__va(__pa(init_mm.pgd)), 1,
+	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_pkey(lm_alias(init_mm.pgd), 1,
 						 KPKEYS_PKEY_DEFAULT, true));
 	kpkeys_check(check);
-	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_pkey(__va(__pa(init_mm.pgd)), 1,
+	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_pkey(lm_alias(init_mm.pgd), 1,
 						 KPKEYS_PKEY_PGTABLES, true));
 	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_GT(test, check->ptp_unkeyed, 0);

@@ -66,23 +66,28 @@ static void walk_pmd(const struct walk *w, pmd_t *table)
 	}
 }
 
+static void walk_pud_entry(const struct walk *w, pud_t pud)
+{
+	if (!pud_none(pud) && pud_present(pud) && !pud_leaf(pud))
+		walk_pmd(w, pud_pgtable(pud));
+}
+
 static void walk_pud(const struct walk *w, pud_t *table)
 {
 	unsigned int i, nr = nr_to_walk(table, PTRS_PER_PUD);
 
 	if (!visit(w, table, KPKEYS_LEVEL_PUD))
 		return;
-	for (i = 0; i < nr; i++) {
-		pud_t pud = READ_ONCE(table[i]);
-
-		if (!pud_none(pud) && pud_present(pud) && !pud_leaf(pud))
-			walk_pmd(w, pud_pgtable(pud));
-	}
+	for (i = 0; i < nr; i++)
+		walk_pud_entry(w, READ_ONCE(table[i]));
 }
 
 static void walk_p4d_entry(const struct walk *w, p4d_t p4d)
 {
-	if (!p4d_none(p4d) && p4d_present(p4d))
+	/* With three levels the top level is the folded pud. */
+	if (mm_pud_folded(&init_mm))
+		walk_pud_entry(w, __pud(p4d_val(p4d)));
+	else if (!p4d_none(p4d) && p4d_present(p4d))
 		walk_pud(w, p4d_pgtable(p4d));
 }
 
@@ -119,9 +124,10 @@ void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
 		     kpkeys_ptp_fn fn, void *arg)
 {
 	const struct walk w = { .name = name, .fn = fn, .arg = arg };
-	unsigned int first = halves & KPKEYS_WALK_USER ? 0 : PTRS_PER_PGD / 2;
+	unsigned int first = halves & KPKEYS_WALK_USER ? 0 :
+							 ARCH_KPKEYS_USER_PGDS;
 	unsigned int end = halves & KPKEYS_WALK_KERNEL ? PTRS_PER_PGD :
-							 PTRS_PER_PGD / 2;
+							 ARCH_KPKEYS_USER_PGDS;
 	unsigned int i;
 
 	if (!visit(&w, pgd, KPKEYS_LEVEL_PGD))
@@ -137,7 +143,8 @@ void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
  */
 void kpkeys_walk_kernel(kpkeys_ptp_fn fn, void *arg)
 {
-	kpkeys_walk_pgd(init_mm.pgd, KPKEYS_WALK_ALL, "kernel", fn, arg);
+	kpkeys_walk_pgd(lm_alias(init_mm.pgd), KPKEYS_WALK_ALL, "kernel", fn,
+			arg);
 	arch_kpkeys_walk_extra(fn, arg);
 }
 

@@ -187,103 +187,42 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 #endif
 }
 
-static bool is_armed(void)
-{
-	return raw_cpu_read(kpkeys_cpu.audit_armed);
-}
-
-/*
- * A guard would trust the copy of the level. Audit lets an attacker write that,
- * too, and must not fault while it handles the fault.
+/**
+ * arch_kpkeys_is_violation - did a kernel key stop this store?
+ * @error_code: of the page fault
+ * @address: of the access
  */
-static void open_for_audit(void)
+bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 {
-	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	return (error_code & ARCH_KPKEYS_PF_MASK) == ARCH_KPKEYS_PF_STORE;
 }
 
-static void close_for_audit(void)
-{
-	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
-}
-
-/* An open gate for the frame's code; an NMI in between finds its own slot. */
-static void save_open_gate(unsigned long frame, u8 n)
-{
-	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
-	barrier();
-	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
-	raw_cpu_write(kpkeys_cpu.saved[n].reg,
-		      kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
-	raw_cpu_write(kpkeys_cpu.saved[n].level, KPKEYS_LVL_DEFAULT);
-	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth, 0);
-}
-
-/*
- * Give the interrupted code an open gate for one instruction. No interrupt and
- * so no preemption until the debug exception behind it.
+/**
+ * arch_kpkeys_step - have one instruction of the interrupted code run
+ * @regs: of that code
+ *
+ * No interrupt and so no preemption until the debug exception behind it.
+ *
+ * Return: what arch_kpkeys_step_done() wants back.
  */
-static bool let_through(struct pt_regs *regs)
+unsigned long arch_kpkeys_step(struct pt_regs *regs)
 {
-	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
+	unsigned long flags = regs->flags & (X86_EFLAGS_IF | X86_EFLAGS_TF);
 
-	if (n >= KPKEYS_MAX_SAVED)
-		return false;
-	open_for_audit();
-	save_open_gate((unsigned long)regs, n);
-	if (!is_armed()) {
-		raw_cpu_write(kpkeys_cpu.audit_flags, regs->flags &
-			      (X86_EFLAGS_IF | X86_EFLAGS_TF));
-		raw_cpu_write(kpkeys_cpu.audit_armed, true);
-	}
-	close_for_audit();
 	regs->flags |= X86_EFLAGS_TF;
 	regs->flags &= ~X86_EFLAGS_IF;
-	return true;
+	return flags;
 }
+NOKPROBE_SYMBOL(arch_kpkeys_step);
 
 /**
- * kpkeys_handle_fault - a page fault that may be a violation
- * @regs: of the access
- * @error_code: from the CPU
- * @address: of the access
- *
- * Return: true if the access is to be repeated, false to go on as for any bad
- * kernel access.
+ * arch_kpkeys_step_done - go on as before arch_kpkeys_step()
+ * @regs: behind the instruction
+ * @flags: what arch_kpkeys_step() returned
  */
-bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
-			 unsigned long address)
+void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long flags)
 {
-	if (!kpkeys_pgtables_enabled() ||
-	    (error_code & ARCH_KPKEYS_PF_MASK) != ARCH_KPKEYS_PF_STORE)
-		return false;
-	kpkeys_report(regs, address);
-	return kpkeys_state.mode == KPKEYS_AUDIT && let_through(regs);
-}
-NOKPROBE_SYMBOL(kpkeys_handle_fault);
-
-/**
- * kpkeys_handle_debug - the end of a store that audit let through
- * @regs: behind the store
- *
- * The exception pushed the open gate it found; it must not come back.
- *
- * Return: true if this single step was ours.
- */
-bool kpkeys_handle_debug(struct pt_regs *regs)
-{
-	u8 n;
-
-	if (!kpkeys_pgtables_enabled() || !is_armed())
-		return false;
-	open_for_audit();
-	raw_cpu_write(kpkeys_cpu.audit_armed, false);
-	n = raw_cpu_read(kpkeys_cpu.nr_saved);
-	if (n && raw_cpu_read(kpkeys_cpu.saved[n - 1].frame) ==
-	    (unsigned long)regs)
-		raw_cpu_write(kpkeys_cpu.nr_saved, n - 1);
-	close_for_audit();
 	regs->flags &= ~(X86_EFLAGS_IF | X86_EFLAGS_TF);
-	regs->flags |= raw_cpu_read(kpkeys_cpu.audit_flags);
-	return true;
+	regs->flags |= flags;
 }
-NOKPROBE_SYMBOL(kpkeys_handle_debug);
+NOKPROBE_SYMBOL(arch_kpkeys_step_done);
