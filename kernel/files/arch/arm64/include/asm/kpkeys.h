@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel protection keys on arm64: FEAT_S1POE, the POR_EL1 register.
+ *
+ * Only <linux/kpkeys.h> includes this file.
+ */
+#ifndef _ASM_ARM64_KPKEYS_H
+#define _ASM_ARM64_KPKEYS_H
+
+#include <linux/types.h>
+#include <asm/esr.h>
+#include <asm/por.h>
+#include <asm/sysreg.h>
+
+/*
+ * POR_EL1 also governs what the kernel does to user memory, by the index user
+ * space chose. So user space gets the low indexes, on which POR_EL1 never
+ * denies anything, and the kernel's own are out of its reach.
+ */
+#define KPKEYS_PKEY_DEFAULT	0
+#define KPKEYS_NR_USER_PKEYS	6
+#define KPKEYS_PKEY_STATE	6	/* the gate's own bookkeeping */
+#define KPKEYS_PKEY_PGTABLES	7
+
+#define POR_PERM(pkey, perm)	((perm) << ((pkey) * POR_BITS_PER_PKEY))
+#define POR_R(pkey)		POR_PERM(pkey, POE_R)
+#define POR_W(pkey)		POR_PERM(pkey, POE_W)
+
+/*
+ * The one table: each level, and what it grants beyond DEFAULT. Every raised
+ * level may also write the gate's own state.
+ */
+#define ARCH_KPKEYS_LEVELS(L)						\
+	L(KPKEYS_LVL_PGTABLES, POR_W(KPKEYS_PKEY_PGTABLES))
+
+#define POR_USER(pkey)		POR_PERM(pkey, POE_RXW)
+enum {
+	ARCH_KPKEYS_REG_DEFAULT =
+		POR_USER(0) | POR_USER(1) | POR_USER(2) |
+		POR_USER(3) | POR_USER(4) | POR_USER(5) |
+		POR_R(KPKEYS_PKEY_STATE) | POR_R(KPKEYS_PKEY_PGTABLES)
+};
+
+#define ARCH_KPKEYS_REG_GRANTS(grants)					\
+	(ARCH_KPKEYS_REG_DEFAULT | POR_W(KPKEYS_PKEY_STATE) | (grants))
+
+typedef u64 kpkeys_reg_t;
+
+/*
+ * A write to POR_EL1 never affects accesses before it in program order, and
+ * is sure to affect those behind the next context synchronisation event.
+ * Raising needs the ISB for the stores that follow to succeed; lowering needs
+ * it for later ones to fail. An exception return is such an event, too, but
+ * whoever raises the gate right before one still writes keyed memory first.
+ */
+static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
+{
+	asm volatile(__msr_s(SYS_POR_EL1, "%x0")
+		     "	isb\n"
+		     : : "rZ" (reg) : "memory");
+}
+
+static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
+{
+	return read_sysreg_s(SYS_POR_EL1);
+}
+
+/* User tables are separate: all entries of a top-level table are theirs. */
+#define ARCH_KPKEYS_USER_PGDS	PTRS_PER_PGD
+
+#endif /* _ASM_ARM64_KPKEYS_H */

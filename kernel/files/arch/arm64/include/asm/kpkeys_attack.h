@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Attack component: instructions and registers of this architecture. Test
+ * only, never part of a product. Also built for kernels without kpkeys.
+ */
+#ifndef _ASM_ARM64_KPKEYS_ATTACK_H
+#define _ASM_ARM64_KPKEYS_ATTACK_H
+
+#include <linux/errno.h>
+#include <linux/sched.h>
+#include <asm/asm-extable.h>
+#include <asm/cpufeature.h>
+#include <asm/pgtable.h>
+#include <asm/sysreg.h>
+
+static inline int attack_cmpxchg(u64 *dst, u64 old, u64 new)
+{
+	int err = 0;
+
+	asm volatile(".arch_extension lse\n"
+		     "1: cas %[old], %[new], %[dst]\n"
+		     "2:\n"
+		     _ASM_EXTABLE_KACCESS_ERR(1b, 2b, %w[err])
+		     : [err] "+r" (err), [dst] "+Q" (*dst), [old] "+r" (old)
+		     : [new] "r" (new)
+		     : "memory");
+	return err;
+}
+
+static inline int attack_memcpy(void *dst, const void *src,
+				unsigned long count)
+{
+	int err = 0, byte;
+
+	asm volatile("	cbz	%[count], 3f\n"
+		     "1: ldrb	%w[byte], [%[src]], #1\n"
+		     "2: strb	%w[byte], [%[dst]], #1\n"
+		     "	subs	%[count], %[count], #1\n"
+		     "	b.ne	1b\n"
+		     "3:\n"
+		     _ASM_EXTABLE_KACCESS_ERR(2b, 3b, %w[err])
+		     : [err] "+r" (err), [dst] "+r" (dst), [src] "+r" (src),
+		       [count] "+r" (count), [byte] "=&r" (byte)
+		     :: "memory", "cc");
+	return err;
+}
+
+static inline unsigned long attack_stack_pointer(struct task_struct *task)
+{
+	return task->thread.cpu_context.sp;
+}
+
+static inline unsigned long attack_entry_phys(unsigned long entry)
+{
+	return __pte_to_phys(__pte(entry));
+}
+
+static inline int attack_read_register(u64 *value)
+{
+	if (!cpus_have_cap(ARM64_HAS_S1POE) ||
+	    !(read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE))
+		return -EOPNOTSUPP;
+	*value = read_sysreg_s(SYS_POR_EL1);
+	return 0;
+}
+
+#endif /* _ASM_ARM64_KPKEYS_ATTACK_H */

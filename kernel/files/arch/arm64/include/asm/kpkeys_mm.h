@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* For arm64 code that sets up CPUs or takes memory for page tables itself. */
+#ifndef _ASM_ARM64_KPKEYS_MM_H
+#define _ASM_ARM64_KPKEYS_MM_H
+
+#include <linux/gfp.h>
+#include <linux/kpkeys.h>
+#include <linux/mm.h>
+#include <asm/cpufeature.h>
+#include <asm/fixmap.h>
+#include <asm/pgtable-hwdef.h>
+#include <asm/sysreg.h>
+
+#ifdef CONFIG_KPKEYS
+void kpkeys_setup_cpu(void);
+bool kpkeys_wants_pages(void);
+bool kpkeys_patches_alias(void);
+#else
+static inline void kpkeys_setup_cpu(void) { }
+static inline bool kpkeys_wants_pages(void) { return false; }
+static inline bool kpkeys_patches_alias(void) { return false; }
+#endif
+
+/**
+ * arm64_ptp_alloc - a page-table page for callers without a ptdesc
+ * @gfp: as for __get_free_page()
+ *
+ * Return: the address or NULL.
+ */
+static inline void *arm64_ptp_alloc(gfp_t gfp)
+{
+	struct page *page;
+
+	if (!kpkeys_pgtables_enabled())
+		return (void *)__get_free_page(gfp);
+	page = kpkeys_ptp_alloc(gfp, 0, NUMA_NO_NODE);
+	return page ? page_address(page) : NULL;
+}
+
+/**
+ * arm64_ptp_free - give back what arm64_ptp_alloc() returned
+ * @addr: the address
+ */
+static inline void arm64_ptp_free(void *addr)
+{
+	if (kpkeys_pgtables_enabled())
+		kpkeys_ptp_free(virt_to_page(addr), 0);
+	else
+		free_page((unsigned long)addr);
+}
+
+/**
+ * kpkeys_fixmap_prot - protection of a fixmap slot
+ * @idx: the slot
+ * @prot: as asked for; 0 clears the slot
+ *
+ * Page tables that have no other mapping yet, or a read-only one, are written
+ * through slots of their own. Other CPUs see those, too: they carry the key.
+ */
+static inline pgprot_t kpkeys_fixmap_prot(enum fixed_addresses idx,
+					  pgprot_t prot)
+{
+#ifdef CONFIG_KPKEYS
+	if (kpkeys_pgtables_enabled() && pgprot_val(prot) &&
+	    idx >= FIX_PTE && idx <= FIX_PGD)
+		pgprot_val(prot) |= FIELD_PREP(PTE_PO_IDX_MASK,
+					       KPKEYS_PKEY_PGTABLES);
+#endif
+	return prot;
+}
+
+/**
+ * kpkeys_keep_key - protection of a page that may be mapped already
+ * @old: its entry so far
+ * @prot: what it is to be
+ */
+static inline pgprot_t kpkeys_keep_key(pte_t old, pgprot_t prot)
+{
+	return __pgprot(pgprot_val(prot) | (pte_val(old) & PTE_PO_IDX_MASK));
+}
+
+/**
+ * kpkeys_max_user_pkey - how many keys user space may have, 0 included
+ */
+static inline int kpkeys_max_user_pkey(void)
+{
+#ifdef CONFIG_KPKEYS
+	if (kpkeys_pgtables_enabled())
+		return KPKEYS_NR_USER_PKEYS;
+#endif
+	return 8;
+}
+
+#endif /* _ASM_ARM64_KPKEYS_MM_H */

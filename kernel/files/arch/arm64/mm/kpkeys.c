@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Kernel protection keys: the POE backend. */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/bitfield.h>
+#include <linux/cpu.h>
+#include <linux/efi.h>
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/kprobes.h>
+#include <linux/kpkeys.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include <asm/cpufeature.h>
+#include <asm/debug-monitors.h>
+#include <asm/efi.h>
+#include <asm/esr.h>
+#include <asm/kernel-pgtable.h>
+#include <asm/kpkeys_mm.h>
+#include <asm/ptrace.h>
+#include <asm/sections.h>
+#include <asm/sysreg.h>
+#include <asm/tlbflush.h>
+
+#include "../../../mm/kpkeys/internal.h"
+
+/**
+ * kpkeys_setup_cpu - shut this CPU's gate and have it obeyed
+ *
+ * On every CPU that comes up or wakes, before it serves anybody. The register
+ * is zero then, and zero allows nothing: it must be in force before overlays.
+ */
+void kpkeys_setup_cpu(void)
+{
+	/* Alternatives may not be there yet. */
+	if (!cpus_have_cap(ARM64_HAS_S1POE) || !kpkeys_wanted())
+		return;
+	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
+	sysreg_clear_set(REG_TCR2_EL1, 0, TCR2_EL1x_POE);
+	isb();
+}
+
+/**
+ * kpkeys_wants_pages - must the linear map and the image's alias be pages?
+ *
+ * The boot tables lie scattered in memory, and a block that is in use cannot
+ * be split. Asked before CPU features are known: looks at the CPU itself.
+ */
+bool kpkeys_wants_pages(void)
+{
+	u64 mmfr3 = read_sysreg_s(SYS_ID_AA64MMFR3_EL1);
+
+	return kpkeys_wanted() &&
+	       cpuid_feature_extract_unsigned_field(mmfr3,
+					ID_AA64MMFR3_EL1_S1POE_SHIFT);
+}
+
+static bool enabling __ro_after_init;
+
+/**
+ * kpkeys_patches_alias - is kernel text to be patched by its linear alias?
+ *
+ * While the guards are patched in, the fixmap cannot be used to do it: its own
+ * guards would be met half enabled. The linear alias is still writable then.
+ */
+bool kpkeys_patches_alias(void)
+{
+	return enabling;
+}
+
+void __init arch_cpu_finalize_init(void)
+{
+	enabling = true;
+	kpkeys_hardened_pgtables_init();
+	enabling = false;
+}
+
+/**
+ * arch_kpkeys_unsupported - why this machine cannot do it
+ *
+ * Return: the reason, or NULL if it can.
+ */
+const char *arch_kpkeys_unsupported(void)
+{
+	if (!system_supports_poe())
+		return "this CPU has no permission overlays (FEAT_S1POE)";
+	if (!(read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE))
+		return "TCR2_EL1.POE is not set";
+	return NULL;
+}
+
+/* The entry that maps a kernel address and how much it maps, or NULL. */
+static pte_t *leaf_entry(unsigned long addr, unsigned long *size)
+{
+	pgd_t *pgdp;
+	p4d_t *p4dp;
+	pud_t *pudp, pud;
+	pmd_t *pmdp, pmd;
+	pte_t *ptep;
+
+	if (!is_ttbr1_addr(addr))
+		return NULL;
+	pgdp = pgd_offset_k(addr);
+	if (pgd_none(READ_ONCE(*pgdp)))
+		return NULL;
+	p4dp = p4d_offset(pgdp, addr);
+	if (p4d_none(READ_ONCE(*p4dp)))
+		return NULL;
+
+	pudp = pud_offset(p4dp, addr);
+	pud = READ_ONCE(*pudp);
+	*size = PUD_SIZE;
+	if (pud_none(pud) || pud_sect(pud))
+		return pud_none(pud) ? NULL : (pte_t *)pudp;
+
+	pmdp = pmd_offset(pudp, addr);
+	pmd = READ_ONCE(*pmdp);
+	*size = PMD_SIZE;
+	if (pmd_none(pmd) || pmd_sect(pmd))
+		return pmd_none(pmd) ? NULL : (pte_t *)pmdp;
+
+	ptep = pte_offset_kernel(pmdp, addr);
+	*size = PAGE_SIZE;
+	return pte_valid(__ptep_get(ptep)) ? ptep : NULL;
+}
+
+/*
+ * An index may change in place: it is a permission. Parts of blocks and of
+ * contiguous ranges may not.
+ */
+static int set_range_pkey(unsigned long addr, unsigned long end, int pkey)
+{
+	unsigned long size;
+	pteval_t val;
+	pte_t *ptep;
+
+	guard(kpkeys_hardened_pgtables)();
+	for (; addr < end; addr += size) {
+		ptep = leaf_entry(addr, &size);
+		if (!ptep || !IS_ALIGNED(addr, size) || size > end - addr)
+			return -EINVAL;
+		val = pte_val(__ptep_get(ptep));
+		if (val & PTE_CONT)
+			return -EINVAL;
+		val &= ~PTE_PO_IDX_MASK;
+		val |= FIELD_PREP(PTE_PO_IDX_MASK, pkey);
+		WRITE_ONCE(*ptep, __pte(val));
+	}
+	return 0;
+}
+
+static int set_alias_pkey(unsigned long addr, int pkey)
+{
+	void *alias = arch_kpkeys_alias((void *)addr);
+
+	if (!alias)
+		return 0;
+	return set_range_pkey((unsigned long)alias,
+			      (unsigned long)alias + PAGE_SIZE, pkey);
+}
+
+/**
+ * arch_kpkeys_set_pkey - change the key of kernel mappings
+ * @addr: page-aligned address
+ * @nr: number of pages
+ * @pkey: the key
+ * @alias: change the other mappings of these pages as well
+ */
+int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
+			 bool alias)
+{
+	unsigned long end = addr + nr * PAGE_SIZE;
+	int ret = set_range_pkey(addr, end, pkey);
+
+	for (; alias && !ret && addr < end; addr += PAGE_SIZE)
+		ret = set_alias_pkey(addr, pkey);
+	return ret;
+}
+
+/**
+ * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
+ */
+void arch_kpkeys_flush(void)
+{
+	flush_tlb_all();
+}
+
+/**
+ * arch_kpkeys_addr_pkey - key of the mapping at a kernel address
+ * @addr: any address
+ *
+ * Return: the key or -1 if nothing is mapped there.
+ */
+int arch_kpkeys_addr_pkey(unsigned long addr)
+{
+	unsigned long size;
+	pte_t *ptep = leaf_entry(addr, &size);
+
+	return ptep ? FIELD_GET(PTE_PO_IDX_MASK, pte_val(__ptep_get(ptep))) : -1;
+}
+
+/**
+ * arch_kpkeys_mapping_size - size of the page that maps a kernel address
+ * @addr: any address
+ *
+ * Return: bytes, or 0 if nothing is mapped there.
+ */
+unsigned long arch_kpkeys_mapping_size(unsigned long addr)
+{
+	unsigned long size;
+
+	return leaf_entry(addr, &size) ? size : 0;
+}
+
+/**
+ * arch_kpkeys_phys - physical address behind a mapped kernel address
+ * @addr: any mapped address
+ */
+phys_addr_t arch_kpkeys_phys(unsigned long addr)
+{
+	unsigned long size;
+	pte_t *ptep = leaf_entry(addr, &size);
+
+	if (!ptep)
+		return 0;
+	return __pte_to_phys(__ptep_get(ptep)) + (addr & (size - 1));
+}
+
+/**
+ * arch_kpkeys_alias - the kernel image's mapping of a direct-map address
+ * @addr: direct-map address
+ *
+ * Before its data the image is mapped read-only, by tables that are keyed.
+ *
+ * Return: the other address, or NULL if none of its mappings is writable.
+ */
+void *arch_kpkeys_alias(void *addr)
+{
+	phys_addr_t pa = __pa(addr);
+
+	if (pa < __pa_symbol(_data) || pa >= __pa_symbol(_end))
+		return NULL;
+	return (void *)__phys_to_kimg(pa);
+}
+
+/* By what the CPU does, not by the number of levels that init_mm has. */
+static void walk_tables(pte_t *table, int level, const char *name,
+			kpkeys_ptp_fn fn, void *arg)
+{
+	unsigned int i;
+
+	if (!fn(table, KPKEYS_LEVEL_PTE + 3 - level, name, arg) || level == 3)
+		return;
+	for (i = 0; i < PTRS_PER_PTE; i++) {
+		pte_t pte = READ_ONCE(table[i]);
+
+		if ((pte_val(pte) & PMD_TYPE_MASK) == PMD_TYPE_TABLE)
+			walk_tables(__va(__pte_to_phys(pte)), level + 1, name,
+				    fn, arg);
+	}
+}
+
+/**
+ * arch_kpkeys_walk_user_half - tables user space runs on under isolation
+ * @pgd: the kernel's half
+ * @name: handed on
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: handed on
+ *
+ * They are one for all processes here: see arch_kpkeys_walk_extra().
+ */
+void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
+				void *arg)
+{
+}
+
+/**
+ * arch_kpkeys_walk_extra - kernel tables that no process and not init_mm has
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: handed on
+ */
+void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
+{
+	walk_tables((pte_t *)lm_alias(idmap_pg_dir), IDMAP_ROOT_LEVEL,
+		    "identity map", fn, arg);
+	fn(lm_alias(reserved_pg_dir), KPKEYS_LEVEL_PGD, "reserved", arg);
+#ifdef CONFIG_UNMAP_KERNEL_AT_EL0
+	walk_tables((pte_t *)lm_alias(tramp_pg_dir), 4 - CONFIG_PGTABLE_LEVELS,
+		    "trampoline", fn, arg);
+#endif
+#ifdef CONFIG_EFI
+	if (efi_enabled(EFI_RUNTIME_SERVICES) && efi_mm.pgd)
+		kpkeys_walk_pgd(efi_mm.pgd, KPKEYS_WALK_ALL, "efi_mm", fn, arg);
+#endif
+}
+
+/**
+ * arch_kpkeys_is_violation - did a kernel key stop this access?
+ * @error_code: ESR_EL1
+ * @address: of the access
+ */
+bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
+{
+	return ESR_ELx_EC(error_code) == ESR_ELx_EC_DABT_CUR &&
+	       esr_fsc_is_permission_fault(error_code) &&
+	       (ESR_ELx_ISS2(error_code) & ESR_ELx_Overlay) &&
+	       (error_code & ESR_ELx_WNR) && is_ttbr1_addr(address);
+}
+
+/**
+ * arch_kpkeys_step - have one instruction of the interrupted code run
+ * @regs: of that code
+ *
+ * Nothing may come between: no interrupt, and so no preemption.
+ *
+ * Return: what arch_kpkeys_step_done() wants back.
+ */
+unsigned long arch_kpkeys_step(struct pt_regs *regs)
+{
+	unsigned long daif = regs->pstate & DAIF_MASK;
+
+	local_irq_disable();
+	regs->pstate |= PSR_A_BIT | PSR_I_BIT | PSR_F_BIT;
+	regs->pstate &= ~PSR_D_BIT;
+	if (kernel_active_single_step())
+		kernel_rewind_single_step(regs);
+	else
+		kernel_enable_single_step(regs);
+	return daif;
+}
+NOKPROBE_SYMBOL(arch_kpkeys_step);
+
+/**
+ * arch_kpkeys_step_done - go on as before arch_kpkeys_step()
+ * @regs: behind the instruction
+ * @daif: what arch_kpkeys_step() returned
+ */
+void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long daif)
+{
+	kernel_disable_single_step();
+	regs->pstate &= ~(DAIF_MASK | DBG_SPSR_SS);
+	regs->pstate |= daif;
+}
+NOKPROBE_SYMBOL(arch_kpkeys_step_done);
