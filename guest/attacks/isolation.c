@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Attacks on tables that exist for page-table isolation and for CPU entry. */
-#include <asm/ldt.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,10 +7,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifdef __x86_64__
+#include <asm/ldt.h>
+#endif
+
 #include "attack.h"
 #include "files.h"
 #include "list.h"
 
+#ifdef __x86_64__
 #define CPU_ENTRY_AREA	0xfffffe0000000000UL	/* read-only IDT comes first */
 #define GATE_TYPE	5			/* byte of gate 0 */
 #define GATE_DPL3	0x60
@@ -138,3 +142,24 @@ enum outcome ldt_table(void)
 	return won("selector 0x%x has limit 0x%x: the CPU reads descriptors from the attacker's page",
 		   LDT_SELECTOR, limit);
 }
+#else
+static enum outcome only_x86(void)
+{
+	return skipped("there is no such table on this architecture");
+}
+
+enum outcome pgd_user_half(void)
+{
+	return only_x86();
+}
+
+enum outcome cpu_entry_area(void)
+{
+	return only_x86();
+}
+
+enum outcome ldt_table(void)
+{
+	return only_x86();
+}
+#endif

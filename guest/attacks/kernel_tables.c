@@ -12,9 +12,9 @@ static enum outcome make_writable(uint64_t addr)
 
 	if (kwalk(addr, LEAF, 0, &slot))
 		return broken("no page-table entry found");
-	if (slot.value & PTE_RW)
+	if (pte_is_writable(slot.value))
 		return broken("the entry is writable already");
-	err = kwrite64(slot.slot, slot.value | PTE_RW);
+	err = kwrite64(slot.slot, pte_make_writable(slot.value));
 	if (err)
 		return lost("the write bit was refused: %d", err);
 	outcome = patch_text_through(addr);
@@ -39,10 +39,15 @@ enum outcome direct_map_pmd(void)
 
 enum outcome vmalloc_nx(void)
 {
+#ifdef __x86_64__
 	/* endbr64; mov $0x600d,%eax; ret */
 	static const unsigned char code[] = {
 		0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x0d, 0x60, 0x00, 0x00, 0xc3,
 	};
+#else
+	/* bti c; mov x0,#0x600d; ret */
+	static const unsigned int code[] = { 0xd503245f, 0xd28c01a0, 0xd65f03c0 };
+#endif
 	struct slot slot;
 	uint64_t addr, value;
 	int err;
@@ -51,9 +56,9 @@ enum outcome vmalloc_nx(void)
 		return broken("no vmalloc area");
 	addr = corrupt_answer("address");
 	err = kwrite(addr, code, sizeof(code));
-	if (err || kwalk(addr, LEVEL_PTE, 0, &slot) || !(slot.value & PTE_NX))
+	if (err || kwalk(addr, LEVEL_PTE, 0, &slot) || pte_is_executable(slot.value))
 		return broken("no NX page to start with");
-	err = kwrite64(slot.slot, slot.value & ~PTE_NX);
+	err = kwrite64(slot.slot, pte_make_executable(slot.value));
 	if (err)
 		return lost("clearing NX was refused: %d", err);
 	err = corrupt_command("call addr=0x%lx", addr);

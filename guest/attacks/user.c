@@ -39,7 +39,9 @@ enum outcome user_pmd_leaf(void)
 
 enum outcome user_pud_leaf(void)
 {
+#ifdef __x86_64__
 	if (!cpu_has("pdpe1gb"))
 		return skipped("the CPU has no 1 GiB pages");
+#endif
 	return user_leaf(LEVEL_PUD);
 }

@@ -75,7 +75,7 @@ int window_map(struct window *window, store_function *store, const void *how,
 	uint64_t value = (phys & ~(window->size - 1)) | PTE_USER_RW;
 
 	if (window->size != PAGE_SIZE)
-		value |= PTE_HUGE;
+		value = pte_block(value);
 	window->forged = value;
 	return store(how, window->slot, value);
 }
@@ -83,7 +83,7 @@ int window_map(struct window *window, store_function *store, const void *how,
 /* Leave nothing behind that exit() would take for a page of ours. */
 void window_close(struct window *window)
 {
-	uint64_t ours = ~(PTE_ACCESSED | PTE_DIRTY);
+	uint64_t ours = ~PTE_BY_CPU;
 
 	if (window->forged && (kread64(window->slot) & ours) == (window->forged & ours))
 		kwrite64(window->slot, 0);

@@ -228,3 +228,39 @@ int ktask(pid_t pid, struct task *task)
 	task->sp = corrupt_answer("sp");
 	return 0;
 }
+
+#if defined(__x86_64__)
+uint64_t direct_map_base(void)
+{
+	return kread64(ksymbol("page_offset_base"));
+}
+
+uint64_t memory_map_base(void)
+{
+	return kread64(ksymbol("vmemmap_base"));
+}
+
+uint64_t vmalloc_base(void)
+{
+	return kread64(ksymbol("vmalloc_base"));
+}
+#elif defined(__aarch64__)
+/* With addresses of 48 bits. */
+uint64_t direct_map_base(void)
+{
+	return 0xffff000000000000UL;
+}
+
+/* The part that some page of this machine is in. */
+uint64_t memory_map_base(void)
+{
+	if (corrupt_command("alloc order=0"))
+		return 0;
+	return corrupt_answer("page") & ~(PUD_SIZE - 1);
+}
+
+uint64_t vmalloc_base(void)
+{
+	return 0xffff800000000000UL;
+}
+#endif

@@ -11,23 +11,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "machine.h"
+
 #define PAGE_SIZE	4096UL
 #define PMD_SIZE	(1UL << 21)
 #define PUD_SIZE	(1UL << 30)
-
-#define PTE_PRESENT	(1UL << 0)
-#define PTE_RW		(1UL << 1)
-#define PTE_USER	(1UL << 2)
-#define PTE_ACCESSED	(1UL << 5)
-#define PTE_DIRTY	(1UL << 6)
-#define PTE_HUGE	(1UL << 7)
-#define PTE_GLOBAL	(1UL << 8)
-#define PTE_NX		(1UL << 63)
-#define PTE_PFN_MASK	0x000ffffffffff000UL
-
-#define PTE_TABLE	(PTE_PRESENT | PTE_RW | PTE_USER | PTE_ACCESSED | PTE_DIRTY)
-#define PTE_USER_RW	(PTE_TABLE | PTE_NX)
-#define PTE_KERNEL_RW	(PTE_PRESENT | PTE_RW | PTE_ACCESSED | PTE_DIRTY | PTE_NX)
 
 enum { LEAF, LEVEL_PTE, LEVEL_PMD, LEVEL_PUD, LEVEL_P4D, LEVEL_PGD };
 
@@ -69,6 +57,11 @@ int kwrite(uint64_t addr, const void *data, size_t len);
 int kwrite64(uint64_t addr, uint64_t value);
 int kread(uint64_t addr, void *data, size_t len);
 uint64_t kread64(uint64_t addr);
+
+/* Where the kernel has its direct map, memory map and vmalloc space. */
+uint64_t direct_map_base(void);
+uint64_t memory_map_base(void);
+uint64_t vmalloc_base(void);
 
 /* 0 when there is no such symbol. */
 uint64_t ksymbol(const char *name);
