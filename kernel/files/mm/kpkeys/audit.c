@@ -80,7 +80,8 @@ bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
 	    !arch_kpkeys_is_violation(error_code, address))
 		return false;
 	kpkeys_report(regs, address);
-	return kpkeys_state.mode == KPKEYS_AUDIT && let_through(regs);
+	return kpkeys_state.mode == KPKEYS_AUDIT &&
+	       arch_kpkeys_may_pass(address) && let_through(regs);
 }
 NOKPROBE_SYMBOL(kpkeys_handle_fault);
 

@@ -309,6 +309,22 @@ bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 }
 
 /**
+ * arch_kpkeys_may_pass - can audit let this store through?
+ * @address: of the store
+ *
+ * The key is not all that stops it where the mapping is read-only. It would
+ * fault again while it is stepped, and its handler would be stepped instead.
+ */
+bool arch_kpkeys_may_pass(unsigned long address)
+{
+	unsigned long size;
+	pte_t *ptep = leaf_entry(address, &size);
+
+	return ptep && !(pte_val(__ptep_get(ptep)) & PTE_RDONLY);
+}
+NOKPROBE_SYMBOL(arch_kpkeys_may_pass);
+
+/**
  * arch_kpkeys_step - have one instruction of the interrupted code run
  * @regs: of that code
  *
@@ -321,6 +337,8 @@ unsigned long arch_kpkeys_step(struct pt_regs *regs)
 	unsigned long daif = regs->pstate & DAIF_MASK;
 
 	local_irq_disable();
+	/* Once stepping is on, it would step whatever runs unmasked: this. */
+	asm volatile("msr daifset, #8" : : : "memory");
 	regs->pstate |= PSR_A_BIT | PSR_I_BIT | PSR_F_BIT;
 	regs->pstate &= ~PSR_D_BIT;
 	if (kernel_active_single_step())

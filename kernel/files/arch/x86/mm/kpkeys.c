@@ -198,6 +198,17 @@ bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 }
 
 /**
+ * arch_kpkeys_may_pass - can audit let this store through?
+ * @address: of the store
+ *
+ * Return: true; a store that something else stops as well faults once more.
+ */
+bool arch_kpkeys_may_pass(unsigned long address)
+{
+	return true;
+}
+
+/**
  * arch_kpkeys_step - have one instruction of the interrupted code run
  * @regs: of that code
  *
