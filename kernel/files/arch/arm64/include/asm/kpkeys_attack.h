@@ -20,7 +20,8 @@ static inline int attack_cmpxchg(u64 *dst, u64 old, u64 new)
 	asm volatile(".arch_extension lse\n"
 		     "1: cas %[old], %[new], %[dst]\n"
 		     "2:\n"
-		     _ASM_EXTABLE_KACCESS_ERR(1b, 2b, %w[err])
+		     _ASM_EXTABLE_KACCESS_ERR(1b, 2b,
+					      %w0)
 		     : [err] "+r" (err), [dst] "+Q" (*dst), [old] "+r" (old)
 		     : [new] "r" (new)
 		     : "memory");
@@ -38,7 +39,8 @@ static inline int attack_memcpy(void *dst, const void *src,
 		     "	subs	%[count], %[count], #1\n"
 		     "	b.ne	1b\n"
 		     "3:\n"
-		     _ASM_EXTABLE_KACCESS_ERR(2b, 3b, %w[err])
+		     _ASM_EXTABLE_KACCESS_ERR(2b, 3b,
+					      %w0)
 		     : [err] "+r" (err), [dst] "+r" (dst), [src] "+r" (src),
 		       [count] "+r" (count), [byte] "=&r" (byte)
 		     :: "memory", "cc");
