@@ -81,7 +81,7 @@ bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
 		return false;
 	kpkeys_report(regs, address);
 	return kpkeys_state.mode == KPKEYS_AUDIT &&
-	       arch_kpkeys_may_pass(address) && let_through(regs);
+	       arch_kpkeys_may_pass(regs, address) && let_through(regs);
 }
 NOKPROBE_SYMBOL(kpkeys_handle_fault);
 

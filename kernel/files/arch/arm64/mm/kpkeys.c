@@ -16,6 +16,7 @@
 #include <asm/debug-monitors.h>
 #include <asm/efi.h>
 #include <asm/esr.h>
+#include <asm/insn.h>
 #include <asm/kernel-pgtable.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/ptrace.h>
@@ -310,16 +311,21 @@ bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 
 /**
  * arch_kpkeys_may_pass - can audit let this store through?
- * @address: of the store
+ * @regs: of the store
+ * @address: where it goes
  *
- * The key is not all that stops it where the mapping is read-only. It would
- * fault again while it is stepped, and its handler would be stepped instead.
+ * Not where the mapping is read-only as well: it would fault again while it
+ * is stepped, and its handler would be stepped instead. Nor a store exclusive:
+ * the exception has ended what its load began, and it would be tried for ever.
  */
-bool arch_kpkeys_may_pass(unsigned long address)
+bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address)
 {
+	u32 insn = le32_to_cpu(*(__le32 *)instruction_pointer(regs));
 	unsigned long size;
 	pte_t *ptep = leaf_entry(address, &size);
 
+	if (aarch64_insn_is_exclusive(insn) && aarch64_insn_is_store_ex(insn))
+		return false;
 	return ptep && !(pte_val(__ptep_get(ptep)) & PTE_RDONLY);
 }
 NOKPROBE_SYMBOL(arch_kpkeys_may_pass);

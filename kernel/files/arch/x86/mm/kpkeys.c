@@ -199,11 +199,12 @@ bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 
 /**
  * arch_kpkeys_may_pass - can audit let this store through?
- * @address: of the store
+ * @regs: of the store
+ * @address: where it goes
  *
  * Return: true; a store that something else stops as well faults once more.
  */
-bool arch_kpkeys_may_pass(unsigned long address)
+bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address)
 {
 	return true;
 }
