@@ -60,7 +60,7 @@ static inline void arm64_ptp_free(void *addr)
 static inline pgprot_t kpkeys_fixmap_prot(enum fixed_addresses idx,
 					  pgprot_t prot)
 {
-#ifdef CONFIG_KPKEYS
+#ifdef KPKEYS_BUILT_IN
 	if (kpkeys_pgtables_enabled() && pgprot_val(prot) &&
 	    idx >= FIX_PTE && idx <= FIX_PGD)
 		pgprot_val(prot) |= FIELD_PREP(PTE_PO_IDX_MASK,
@@ -84,7 +84,7 @@ static inline pgprot_t kpkeys_keep_key(pte_t old, pgprot_t prot)
  */
 static inline int kpkeys_max_user_pkey(void)
 {
-#ifdef CONFIG_KPKEYS
+#ifdef KPKEYS_BUILT_IN
 	if (kpkeys_pgtables_enabled())
 		return KPKEYS_NR_USER_PKEYS;
 #endif
