@@ -105,6 +105,14 @@ def test_a_broken_attacks_file_names_the_fault(change, message):
         parse_attacks(ATTACKS.replace(*change, 1))
 
 
+def test_an_architecture_has_its_own_attacks_and_verdicts():
+    text = ATTACKS.replace('what = "w"\n', 'what = "w"\narm64 = { audit = "BLOCKED" }\n', 1)
+    text = text.replace('name = "task-cred"\n', 'name = "task-cred"\narches = ["x86"]\n')
+    assert [attack.name for attack in parse_attacks(text, "x86")] == ["user-pte", "task-cred"]
+    (attack,) = parse_attacks(text, "arm64")
+    assert attack.expected == {"off": "LANDED", "audit": "BLOCKED", "enforce": "BLOCKED"}
+
+
 def test_verdicts():
     records = [{"attack": "user-pte", "verdict": "LANDED", "evidence": "uid 0"}, {"bench": "x"}]
     assert read_verdicts(records) == {"user-pte": ("LANDED", "uid 0")}

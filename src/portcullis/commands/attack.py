@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Attacks; 1 when a verdict differs from what is expected."""
     try:
-        attacks = choose_attacks(known_attacks(workspace), options.names)
+        attacks = choose_attacks(known_attacks(workspace, options.arch), options.names)
     except ValueError as error:
         raise ToolError(str(error), "see: portcullis attack --list") from error
     if options.list:

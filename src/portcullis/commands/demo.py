@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Shows it; 1 when an attack did something unexpected."""
     started = time.monotonic()
-    attacks = known_attacks(workspace)
+    attacks = known_attacks(workspace, options.arch)
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # of QEMU's command line, by architecture: board, console, what switches protection keys off
-BOARDS = {"x86": (), "arm64": ("-machine", "virt,gic-version=3")}
+BOARDS = {"x86": "", "arm64": "virt,gic-version=3"}
 CONSOLES = {"x86": "ttyS0", "arm64": "ttyAMA0"}
 NO_KEYS = {"x86": "-pks", "arm64": "poe=off"}
-EFI_FIRMWARE = "/usr/share/ovmf/OVMF.fd"
+EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"}
 RESULTS_PORT = "portcullis.results"
 MODES = ("off", "audit", "enforce")
 
@@ -17,7 +17,7 @@ MODES = ("off", "audit", "enforce")
 class Machine:
     """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel.
 
-    `pks` is whether the CPU has protection keys for the kernel; `la57`, `gbpages` and `efi` are of x86 only.
+    `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only.
     """
 
     job: str = ""
@@ -36,6 +36,7 @@ class Machine:
     efi: bool = False
     timeout: float = 120.0
     arch: str = "x86"
+    board: str = ""  # more properties of the board, separated by commas
 
 
 def cpu_argument(machine: Machine) -> str:
@@ -129,10 +130,10 @@ def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
     memory = f"{machine.memory}M"
     if machine.max_memory > machine.memory:
         memory += f",slots=8,maxmem={machine.max_memory}M"
-    firmware = ["-bios", EFI_FIRMWARE] if machine.efi else []
+    firmware = ["-bios", EFI_FIRMWARE[machine.arch]] if machine.efi else []
     cpus = str(machine.cpus) if machine.nodes == 1 else f"{machine.cpus},sockets={machine.nodes}"
     return [
-        *BOARDS[machine.arch],
+        *_board(machine),
         *firmware,
         "-accel",
         "tcg,thread=multi",
@@ -150,6 +151,11 @@ def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
         "-initrd",
         str(initramfs),
     ]
+
+
+def _board(machine: Machine) -> list[str]:
+    properties = [part for part in (BOARDS[machine.arch], machine.board) if part]
+    return ["-machine", ",".join(properties)] if properties else []
 
 
 def _numa(machine: Machine) -> list[str]:

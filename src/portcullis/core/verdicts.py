@@ -4,7 +4,9 @@
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from portcullis.core.arches import ARCHES
 from portcullis.core.ktap import strip_printk
 from portcullis.core.machine import MODES, Machine
 
@@ -44,13 +46,16 @@ class Outcome:
         return self.verdict == self.expected
 
 
-def parse_attacks(text: str) -> tuple[Attack, ...]:
-    """Entries of an attacks.toml; raises ValueError that names the entry at fault."""
+def parse_attacks(text: str, arch: str = "x86") -> tuple[Attack, ...]:
+    """Entries of an attacks.toml that exist on `arch`; raises ValueError that names the entry at fault.
+
+    `arches` lists the architectures of an attack (all); a table named after one has the verdicts that differ there.
+    """
     try:
         entries = tomllib.loads(text).get("attack", [])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"attacks.toml: {error}") from error
-    attacks = tuple(_attack(entry) for entry in entries)
+    attacks = tuple(_attack(entry, arch) for entry in entries if arch in entry.get("arches", ARCHES))
     names = [attack.name for attack in attacks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -58,7 +63,8 @@ def parse_attacks(text: str) -> tuple[Attack, ...]:
     return attacks
 
 
-def _attack(entry: Mapping[str, str]) -> Attack:
+def _attack(entry: Mapping[str, Any], arch: str) -> Attack:
+    entry = {**entry, **entry.get(arch, {})}
     where = f"attacks.toml: {entry.get('name', 'entry without a name')}"
     missing = {"name", "scope", "what", *MODES} - set(entry)
     if missing:

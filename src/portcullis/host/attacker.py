@@ -22,11 +22,11 @@ Booter = Callable[[Machine], Boot]
 ATTACKS_PER_BOOT = 30  # the guest's init takes at most 32 words
 
 
-def known_attacks(workspace: Workspace) -> tuple[Attack, ...]:
+def known_attacks(workspace: Workspace, arch: str) -> tuple[Attack, ...]:
     """The corpus; raises ToolError when its file is missing or broken."""
     path = workspace.guest / "attacks.toml"
     try:
-        return parse_attacks(path.read_text())
+        return parse_attacks(path.read_text(), arch)
     except FileNotFoundError as error:
         raise ToolError(f"{path} does not exist", "the checkout is not complete") from error
     except ValueError as error:
