@@ -50,6 +50,7 @@ def test_series_keeps_order_and_selects_by_version_and_arch():
     ("change", "message"),
     [
         (('why = "First reason."\n', ""), "'why' is missing"),
+        (("test = ", "untested = 'x'\ntest = "), "either 'test' or 'untested'"),
         (('arch = "x86"', 'arch = "x86"\ncolour = "red"'), "unknown key 'colour'"),
         (('to = "6.13"', 'to = "6.12"'), "empty version range"),
         (('"0200-second.patch"', '"x86/0100-first.patch"'), "listed twice"),

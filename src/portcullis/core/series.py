@@ -10,6 +10,7 @@ The file holds one table per hook, in the order in which the hooks are applied:
     to = "6.13"                      # first version that does not
     why = "..."                      # becomes the commit message
     test = "boot-enforce"            # test cases that go red without it, separated by commas
+    untested = "..."                 # instead of test: why nothing can show it
     subject = "x86/cpu: ..."         # optional first line of the commit message
 """
 
@@ -19,8 +20,9 @@ from pathlib import PurePosixPath
 
 from portcullis.core.versions import KernelVersion, VersionRange, parse_version
 
-REQUIRED_KEYS = {"file", "arch", "from", "to", "why", "test"}
+REQUIRED_KEYS = {"file", "arch", "from", "to", "why"}
 OPTIONAL_KEYS = {"subject"}
+PROOF_KEYS = {"test", "untested"}  # one of them
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Hook:
     why: str
     tests: tuple[str, ...]
     subject: str
+    untested: str = ""
 
     @property
     def name(self) -> str:
@@ -60,11 +63,13 @@ def parse_series(text: str) -> tuple[Hook, ...]:
 def _hook(number: int, entry: dict[str, object]) -> Hook:
     where = f"series.toml: hook {number} ({entry.get('file', 'no file')})"
     missing = REQUIRED_KEYS - set(entry)
-    unknown = set(entry) - REQUIRED_KEYS - OPTIONAL_KEYS
+    unknown = set(entry) - REQUIRED_KEYS - OPTIONAL_KEYS - PROOF_KEYS
     if missing:
         raise ValueError(f"{where}: {sorted(missing)[0]!r} is missing")
     if unknown:
         raise ValueError(f"{where}: unknown key {sorted(unknown)[0]!r}")
+    if len(PROOF_KEYS & set(entry)) != 1:
+        raise ValueError(f"{where}: either 'test' or 'untested' is needed")
     text = {key: str(value).strip() for key, value in entry.items()}
     try:
         versions = VersionRange(parse_version(text["from"]), parse_version(text["to"]))
@@ -75,8 +80,9 @@ def _hook(number: int, entry: dict[str, object]) -> Hook:
     path = PurePosixPath(text["file"])
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{where}: file must be below kernel/hooks")
-    tests = tuple(name.strip() for name in text["test"].split(",") if name.strip())
-    return Hook(text["file"], text["arch"], versions, text["why"], tests, text.get("subject", _subject(path)))
+    tests = tuple(name.strip() for name in text.get("test", "").split(",") if name.strip())
+    subject = text.get("subject", _subject(path))
+    return Hook(text["file"], text["arch"], versions, text["why"], tests, subject, text.get("untested", ""))
 
 
 def _subject(path: PurePosixPath) -> str:
