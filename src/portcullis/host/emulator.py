@@ -199,6 +199,7 @@ class EmulatorBuilder:
         environment = dict(os.environ)
         environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
         environment.setdefault("CCACHE_BASEDIR", str(self.folder))
+        environment.setdefault("CCACHE_DEPEND", "1")
         finished = self.commands.logged(command, self.log, cwd=cwd, env=environment, watch=watch)
         if finished.status == 0:
             return

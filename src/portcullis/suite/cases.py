@@ -62,20 +62,31 @@ def _boot(name: str, what: str, job: str, mode: str = "enforce", **rest: object)
     return Case(name, "boot", what, machine=machine, console=(expected,), **rest)  # type: ignore[arg-type]
 
 
-BOOTS = (
-    _boot("boot-enforce", "boots hardened, every page table keyed", "check"),
-    Case(
-        "kunit",
+def _kunit(name: str, **machine_fields: object) -> Case:
+    fields = {"append": "init_on_alloc=1 init_on_free=1", "nodes": 2, "timeout": 300.0, **machine_fields}
+    return Case(
+        name,
         "boot",
         "KUnit suites of the kernel part",
-        machine=Machine(job="kunit", kunit=True, nodes=2, append="init_on_alloc=1 init_on_free=1", timeout=300.0),
+        machine=Machine(job="kunit", kunit=True, **fields),  # type: ignore[arg-type]
         allowed=("violation", "trace", "warning", "open-section"),
         console=(
             HARDENED["enforce"],
             r"section left open by kpkeys-test\[\d+\] at a task switch",
             r"section left open by kunit\[\d+\] on return to user space",
         ),
-    ),
+    )
+
+
+def _bench(name: str, lane: str = "default", arch: str = "x86", long: bool = False) -> Case:
+    machine = Machine(job="bench", timeout=300.0, arch=arch)
+    what = "writes to the pkey register within their bounds"
+    return Case(name, "bench", what, lane=lane, machine=machine, long=long)
+
+
+BOOTS = (
+    _boot("boot-enforce", "boots hardened, every page table keyed", "check"),
+    _kunit("kunit"),
     _boot("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     _boot("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
     _boot(
@@ -103,13 +114,7 @@ BOOTS = (
     _boot("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
 )
 LANES = (
-    Case(
-        "xen-bench",
-        "bench",
-        "PARAVIRT_XXL: writes to the pkey register within their bounds",
-        lane="xen",
-        machine=Machine(job="bench", timeout=300.0),
-    ),
+    _bench("xen-bench", lane="xen"),
     _boot("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0),
     _boot("debug-stress", "stress on the debug kernel", "stress", lane="debug", timeout=2 * STRESS_TIME),
     _boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen"),
@@ -135,28 +140,28 @@ LANES = (
 )
 # A store that audit lets through leaves its report and nothing else; other modes may kill the attacker.
 AUDITED = ("violation", "open-section")
-ATTACKS = tuple(
-    Case(
-        f"attacks-{mode}",
-        "attacks",
-        f"the attack corpus, kpkeys={mode}",
-        machine=replace(ATTACKED_MACHINE, mode=mode),
-        allowed=AUDITED if mode == "audit" else ("all",),
+
+
+def _attacks(prefix: str, **machine_fields: object) -> tuple[Case, ...]:
+    return tuple(
+        Case(
+            f"{prefix}attacks-{mode}",
+            "attacks",
+            f"the attack corpus, kpkeys={mode}",
+            machine=replace(ATTACKED_MACHINE, mode=mode, **machine_fields),  # type: ignore[arg-type]
+            allowed=AUDITED if mode == "audit" else ("all",),
+        )
+        for mode in MODES
     )
-    for mode in MODES
-)
+
+
+ATTACKS = _attacks("")
 NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
     Case("espfix", "espfix", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
 )
-BENCH = (
-    Case(
-        "bench",
-        "bench",
-        "writes to the pkey register within their bounds",
-        machine=Machine(job="bench", timeout=300.0),
-    ),
-)
+
+BENCH = (_bench("bench"),)
 
 PAGING = {
     "5level": {},
@@ -198,7 +203,40 @@ def _matrix() -> tuple[Case, ...]:
 EMULATOR = tuple(
     Case(TEST_PREFIX + test.name, "emulator", f"emulated POE: {test.what}", long=test.linux) for test in TESTS
 )
-CASES = (*CHECKS, *BUILDS, *BOOTS, *ATTACKS, *NOPS, *BENCH, *_matrix(), *LANES, *EMULATOR)
+
+
+def _arm64(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
+    return _boot(f"arm64-{name}", what, job, mode, arch="arm64", **rest)
+
+
+ARM64 = (
+    Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
+    _arm64("boot-enforce", "boots hardened, every page table keyed", "check"),
+    _kunit("arm64-kunit", arch="arm64"),
+    _arm64("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
+    _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
+    _arm64("stress-4cpu", "stress on 4 CPUs, isolated page tables", "stress", cpus=4, pti=True, timeout=STRESS_TIME),
+    _arm64("boot-off", "kpkeys=off", "check", "off"),
+    _arm64("boot-1cpu-audit", "one CPU, audit", "check", "audit", cpus=1),
+    _arm64("boot-nopoe", "a CPU without POE", "check", pks=False),
+    _arm64("boot-efi", "boots hardened from EFI firmware, with its runtime tables", "check", efi=True, timeout=240.0),
+    _arm64(
+        "memory-hotplug",
+        "memory comes near and far, and goes",
+        "stress,memhotplug,memhotplug-far",
+        efi=True,
+        max_memory=131072,
+        append="page_poison=1",
+        timeout=300.0,
+    ),
+    _arm64("boot-el2", "a kernel that starts at EL2", "check", board="virtualization=on"),
+    _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu="max,x-poe-lazy-write=on", timeout=STRESS_TIME),
+    _arm64("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
+    *_attacks("arm64-", arch="arm64"),
+    _bench("arm64-bench", arch="arm64", long=True),  # mprotect is over its bound: docs/testing.md
+)
+
+CASES = (*CHECKS, *BUILDS, *BOOTS, *ATTACKS, *NOPS, *BENCH, *_matrix(), *LANES, *ARM64, *EMULATOR)
 
 
 def choose_cases(expression: str = "", full: bool = False) -> tuple[Case, ...]:

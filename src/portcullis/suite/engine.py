@@ -160,7 +160,7 @@ class Engine:
         return "passed", describe(case, boot.results, boot.console), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
-        attacks = known_attacks(self.workspace)
+        attacks = known_attacks(self.workspace, case.arch)
         outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)
         )
