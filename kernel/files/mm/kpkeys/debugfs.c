@@ -168,6 +168,8 @@ DEFINE_DEBUGFS_ATTRIBUTE(shrink_fops, NULL, shrink_set, "%llu\n");
 /* Go back to user space with the gate open: what the way out must notice. */
 static int leave_open_set(void *data, u64 value)
 {
+	/* As in a guard: a switch between register and copy makes the copy fault. */
+	guard(preempt)();
 	if (kpkeys_pgtables_enabled())
 		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
 	return 0;

@@ -256,7 +256,8 @@ static void test_warn_runs_shut(struct kunit *test)
 
 static int leave_open(void *done)
 {
-	__kpkeys_raise(KPKEYS_LVL_PGTABLES);
+	scoped_guard(preempt)
+		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
 	complete(done);
 	schedule_timeout_uninterruptible(1);
 	seen = store();
