@@ -22,6 +22,8 @@
 #define TTBR0	ttbr0_el1
 #define MAIR	mair_el1
 #define POR	s3_0_c10_c2_4
+#define PIR	s3_0_c10_c2_3
+#define PIRE0	s3_0_c10_c2_2
 #define TCR2	s3_0_c2_c0_3
 #elif EL == 2
 #define VBAR	vbar_el2
@@ -34,6 +36,7 @@
 #define TTBR0	ttbr0_el2
 #define MAIR	mair_el2
 #define POR	s3_4_c10_c2_4
+#define PIR	s3_4_c10_c2_3
 #define TCR2	s3_4_c2_c0_3
 #else
 #define VBAR	vbar_el3
@@ -46,6 +49,7 @@
 #define TTBR0	ttbr0_el3
 #define MAIR	mair_el3
 #define POR	s3_6_c10_c2_4
+#define PIR	s3_6_c10_c2_3
 #endif
 
 /* HCR_EL2: RW, and E2H with TGE for the EL2&0 regime */
@@ -58,6 +62,12 @@
 #define POR_EL0		s3_3_c10_c2_4
 #define TCR2_EL1	s3_0_c2_c0_3
 #define POR_EL1		s3_0_c10_c2_4
+#define PIR_EL1		s3_0_c10_c2_3
+#define PIRE0_EL1	s3_0_c10_c2_2
+#define PIR_EL2		s3_4_c10_c2_3
+#define PIRE0_EL2	s3_4_c10_c2_2
+#define PIR_EL12	s3_5_c10_c2_3
+#define PIRE0_EL12	s3_5_c10_c2_2
 #define ID_AA64MMFR3	s3_0_c0_c7_3
 
 #endif

@@ -53,10 +53,8 @@ stray:
 	mrs	x1, ELR
 	b	unexpected
 
-/* At the same level: note it, and go on behind the access (or where a call would have returned to). */
-fault:
-	stp	x0, x1, [sp, #-32]!
-	str	x2, [sp, #16]
+/* Leaves ESR in x0 and &seen in x2. */
+	.macro note
 	ldr	x2, =seen
 	mrs	x0, ESR
 	str	x0, [x2]
@@ -65,6 +63,13 @@ fault:
 	ldr	x1, [x2, #16]
 	add	x1, x1, #1
 	str	x1, [x2, #16]
+	.endm
+
+/* At the same level: note it, and go on behind the access (or where a call would have returned to). */
+fault:
+	stp	x0, x1, [sp, #-32]!
+	str	x2, [sp, #16]
+	note
 	ldr	x1, [x2, #24]	/* expecting? */
 	cbz	x1, stray
 	ubfx	x1, x0, #26, #6
@@ -81,14 +86,7 @@ fault:
 
 /* From a lower level: note it, and return from run_lower(). */
 lower:
-	ldr	x2, =seen
-	mrs	x0, ESR
-	str	x0, [x2]
-	mrs	x1, FAR
-	str	x1, [x2, #8]
-	ldr	x1, [x2, #16]
-	add	x1, x1, #1
-	str	x1, [x2, #16]
+	note
 	ldp	x29, x30, [sp], #16
 	ldp	x19, x20, [sp], #16
 	isb
@@ -144,6 +142,22 @@ stack_top:
 /* What runs at a lower level; each ends in a call upwards. */
 	.section .text.lower, "ax"
 	.global read_tcr2_el1, write_tcr2_el1, read_por_el1, write_por_el1, read_por_el0, write_por_el0
+	.global spin
+spin:
+	b	.
+	.global read_pir_el1, write_pir_el1, read_pire0_el1, write_pire0_el1
+read_pir_el1:
+	mrs	x0, PIR_EL1
+	b	call
+write_pir_el1:
+	msr	PIR_EL1, xzr
+	b	call
+read_pire0_el1:
+	mrs	x0, PIRE0_EL1
+	b	call
+write_pire0_el1:
+	msr	PIRE0_EL1, xzr
+	b	call
 read_tcr2_el1:
 	mrs	x0, TCR2_EL1
 	b	call
