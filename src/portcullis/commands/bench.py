@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Counts what hardening costs: writes to the pkey register per operation, beside their bounds.
 
-Emulated time is no time, so nothing here is timed. Refuses to print when the gate was never raised or no page was
-keyed, because then nothing was measured.
+Emulated time is no time, so nothing here is timed. On arm64 a plugin of the emulator also counts what is executed, and
+all runs with kpkeys=off as well: names in _added are beyond that. Refuses to print when the gate was never raised or
+no page was keyed, because then nothing was measured.
 
 examples:
   ./portcullis bench --quick
@@ -15,19 +16,20 @@ from pathlib import Path
 
 from portcullis.commands.boot import add_machine, machine_of
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
-from portcullis.core.bench import Measured, compare, parse_bounds, why_not_to_print
+from portcullis.core.bench import Measured
 from portcullis.core.elf import Image
 from portcullis.core.kconfig import different_options, parse_config
-from portcullis.errors import ToolError
+from portcullis.core.machine import Machine
 from portcullis.host.builder import Builder
+from portcullis.host.counting import counted, measured
 from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
+from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, step, table
-from portcullis.host.vm import Boot, explain, run_job
+from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
 
-BOUNDS = Path(__file__).parents[1] / "data" / "bench.toml"
 # Options that come with Portcullis; kernels that differ in others as well cannot be compared.
 OWN_OPTIONS = ("CONFIG_KPKEYS", "CONFIG_ARCH_HAS_KPKEYS", "CONFIG_MMU_GATHER_")
 TEST_OBJECTS = ("mm/kpkeys/attack*.o", "mm/kpkeys/*_test.o")
@@ -50,13 +52,18 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
+    plugin = counting_plugin(workspace, commands, options.arch, options.jobs)
     machine = replace(machine_of(options), job="bench", timeout=TIMEOUT)
+
+    def boot_it(chosen: Machine) -> Boot:
+        return run_job(workspace, commands, chosen, built.image, initramfs, emulator=emulator, plugin=plugin)
+
     if options.dry_run:
-        run_job(workspace, commands, machine, built.image, initramfs, emulator=emulator)
+        boot_it(machine)
         return 0
     with step("counting"):
-        boot = run_job(workspace, commands, machine, built.image, initramfs, emulator=emulator)
-    rows = measured(boot)
+        boot = counted(machine, boot_it)
+    rows = measured(boot, options.arch)
     growth = text_growth(built.image)
     if options.json:
         bounds = [{**asdict(row.bound), "limit": row.limit, "value": row.value, "good": row.good} for row in rows]
@@ -88,16 +95,6 @@ def text_growth(image: Path) -> int | None:
 def code_size(path: Path) -> int:
     """Bytes of machine code in an object file."""
     return Image(path.read_bytes()).code_size()
-
-
-def measured(boot: Boot) -> tuple[Measured, ...]:
-    """Counts beside bounds; raises ToolError when the run measured nothing."""
-    if boot.trouble:
-        raise ToolError(f"the benchmark did not finish: {explain(boot)}")
-    reason = why_not_to_print(boot.results.records)
-    if reason:
-        raise ToolError(f"no table is printed: {reason}", f"log: {boot.folder}")
-    return compare(parse_bounds(BOUNDS.read_text()), boot.results.records)
 
 
 def print_table(rows: tuple[Measured, ...], boot: Boot) -> None:

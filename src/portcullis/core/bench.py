@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Benchmarks that count: bounds and the comparison with them."""
 
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ class Bound:
     what: str
     per: str = ""  # then the limit holds for every `share` events of this counter, rounded up
     share: int = 1
+    arch: str = ""  # only there
 
 
 @dataclass(frozen=True)
@@ -32,9 +34,9 @@ class Measured:
         return self.value is not None and self.value <= self.limit
 
 
-def parse_bounds(text: str) -> tuple[Bound, ...]:
-    """Bounds of a bench.toml; raises ValueError or KeyError for a broken one."""
-    return tuple(
+def parse_bounds(text: str, arch: str) -> tuple[Bound, ...]:
+    """Bounds of a bench.toml for an architecture; raises ValueError or KeyError for a broken one."""
+    bounds = (
         Bound(
             entry["bench"],
             entry["counter"],
@@ -42,9 +44,38 @@ def parse_bounds(text: str) -> tuple[Bound, ...]:
             entry["what"],
             entry.get("per", ""),
             int(entry.get("share", 1)),
+            entry.get("arch", ""),
         )
         for entry in tomllib.loads(text)["bound"]
     )
+    return tuple(bound for bound in bounds if bound.arch in ("", arch))
+
+
+def parse_executed(text: str) -> dict[int, dict[str, int]]:
+    """By region, the least of each counter that emulator/plugins/count.c wrote; raises ValueError for a broken line."""
+    least: dict[int, dict[str, int]] = {}
+    for line in text.splitlines():
+        counted = json.loads(line)
+        kept = least.setdefault(counted.pop("region"), dict(counted))
+        kept.update({name: min(kept[name], value) for name, value in counted.items()})
+    return least
+
+
+def with_executed(
+    records: Iterable[Mapping[str, object]],
+    executed: Mapping[int, Mapping[str, int]],
+    off: Mapping[int, Mapping[str, int]],
+) -> tuple[dict[str, object], ...]:
+    """Records with what the CPU executed in each, and how much of that is not there with kpkeys=off (`..._added`)."""
+    rows = []
+    for record in records:
+        region = record.get("region")
+        added: dict[str, int] = {}
+        if isinstance(region, int) and region in executed and region in off:
+            here, there = executed[region], off[region]
+            added = {**here, **{f"{name}_added": max(0, value - there[name]) for name, value in here.items()}}
+        rows.append({**record, **added})
+    return tuple(rows)
 
 
 def compare(bounds: Iterable[Bound], records: Iterable[Mapping[str, object]]) -> tuple[Measured, ...]:

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs the benchmark that counts, and holds what it counted against the bounds."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from portcullis.core.bench import Measured, compare, parse_bounds, parse_executed, why_not_to_print, with_executed
+from portcullis.core.machine import Machine
+from portcullis.errors import ToolError
+from portcullis.host.vm import Boot, explain
+
+BOUNDS = Path(__file__).parents[1] / "data" / "bench.toml"
+
+
+def counted(machine: Machine, boot_it: Callable[[Machine], Boot]) -> Boot:
+    """Runs the benchmark; where a plugin counts, a second time with kpkeys=off, and adds what was executed."""
+    boot = boot_it(machine)
+    if boot.executed is None or boot.trouble:
+        return boot
+    off = boot_it(replace(machine, mode="off"))
+    if off.trouble or off.executed is None:
+        raise ToolError(f"the benchmark did not finish with kpkeys=off: {explain(off)}")
+    records = with_executed(boot.results.records, parse_executed(boot.executed), parse_executed(off.executed))
+    return replace(boot, results=replace(boot.results, records=records))
+
+
+def measured(boot: Boot, arch: str) -> tuple[Measured, ...]:
+    """Counts beside bounds; raises ToolError when the run measured nothing."""
+    if boot.trouble:
+        raise ToolError(f"the benchmark did not finish: {explain(boot)}")
+    reason = why_not_to_print(boot.results.records)
+    if reason:
+        raise ToolError(f"no table is printed: {reason}", f"log: {boot.folder}")
+    return compare(parse_bounds(BOUNDS.read_text(), arch), boot.results.records)
