@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * KUnit tests of kernel protection keys. Each asks memory itself: a store to a
+ * page-table page must fail where the gate is shut and work where it is open.
+ * The violations this reports in the log are the tests' own.
+ */
+#ifndef _MM_KPKEYS_TEST_H
+#define _MM_KPKEYS_TEST_H
+
+#include <kunit/test.h>
+
+#include "internal.h"
+
+#define KPKEYS_TEST_REQUIRES(test, condition)				\
+do {									\
+	if (!(condition))						\
+		kunit_skip((test), "needs " #condition);		\
+} while (0)
+
+/* A page-table page of the running test's own. */
+extern struct page *kpkeys_test_ptp;
+
+int kpkeys_test_store(void);
+int kpkeys_test_init(struct kunit *test);
+void kpkeys_test_exit(struct kunit *test);
+unsigned long kpkeys_test_writes(void);
+unsigned long kpkeys_test_publishes(void);
+void kpkeys_test_expect_clean(struct kunit *test);
+
+#endif /* _MM_KPKEYS_TEST_H */

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: levels, guards, and what runs inside a section. */
+#include <linux/completion.h>
+#include <linux/console.h>
+#include <linux/interrupt.h>
+#include <linux/irqflags.h>
+#include <linux/irq_work.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/nmi.h>
+#include <linux/pgtable.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/workqueue.h>
+
+#include <trace/events/power.h>
+#include <trace/events/printk.h>
+
+#include "kpkeys_test.h"
+
+static void test_level_registers(struct kunit *test)
+{
+	unsigned int a, b;
+
+	for (a = 0; a < KPKEYS_NR_LEVELS; a++)
+		for (b = 0; b < a; b++)
+			KUNIT_EXPECT_NE(test, kpkeys_level_reg(a),
+					kpkeys_level_reg(b));
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_read_reg(),
+			(kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+}
+
+static void test_default_denies(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+/* A store with a fixup is an error to the caller, and no less a violation. */
+static void test_denied_store_counts(struct kunit *test)
+{
+	unsigned long before, counted, flags;
+	int err;
+
+	local_irq_save(flags);
+	before = raw_cpu_read(kpkeys_counters.violations);
+	err = kpkeys_test_store();
+	counted = raw_cpu_read(kpkeys_counters.violations) - before;
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, err, -EFAULT);
+	KUNIT_EXPECT_EQ(test, counted, 1);
+}
+
+static void test_guard_allows(struct kunit *test)
+{
+	scoped_guard(kpkeys_hardened_pgtables)
+		KUNIT_EXPECT_EQ(test, kpkeys_test_store(), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+/* Where writes are counted, interrupts are off: they shut the gate as well. */
+static void test_guard_nests(struct kunit *test)
+{
+	unsigned long before, used, flags;
+	int inside;
+
+	local_irq_save(flags);
+	before = kpkeys_test_writes();
+	scoped_guard(kpkeys_hardened_pgtables) {
+		scoped_guard(kpkeys_hardened_pgtables)
+			used = kpkeys_test_writes() - before;
+		inside = kpkeys_test_store();
+	}
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, used, 1);
+	KUNIT_EXPECT_EQ(test, inside, 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+static void test_state_is_keyed(struct kunit *test)
+{
+	u64 word = 1;
+
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			copy_to_kernel_nofault(raw_cpu_ptr(&kpkeys_cpu), &word,
+					       sizeof(word)));
+	KUNIT_EXPECT_EQ(test, -EFAULT,
+			copy_to_kernel_nofault(&kpkeys_state, &word,
+					       sizeof(word)));
+}
+
+static void test_lazy_nests(struct kunit *test)
+{
+	unsigned long before, flags;
+	int first, second;
+
+	local_irq_save(flags);
+	before = kpkeys_test_writes();
+	arch_enter_lazy_mmu_mode();
+	arch_enter_lazy_mmu_mode();
+	first = kpkeys_test_store();
+	arch_leave_lazy_mmu_mode();
+	second = kpkeys_test_store();
+	arch_leave_lazy_mmu_mode();
+	before = kpkeys_test_writes() - before;
+	local_irq_restore(flags);
+
+	KUNIT_EXPECT_EQ(test, first, 0);
+	KUNIT_EXPECT_EQ(test, second, 0);
+	KUNIT_EXPECT_EQ(test, before, 2);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+/* A lazy section that sleeps comes back shut, and guards work in it. */
+static void test_lazy_sleeps(struct kunit *test)
+{
+	int bare, guarded;
+
+	arch_enter_lazy_mmu_mode();
+	schedule_timeout_uninterruptible(2);
+	bare = kpkeys_test_store();
+	scoped_guard(kpkeys_hardened_pgtables)
+		guarded = kpkeys_test_store();
+	arch_leave_lazy_mmu_mode();
+
+	KUNIT_EXPECT_EQ(test, bare, -EFAULT);
+	KUNIT_EXPECT_EQ(test, guarded, 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+/* ---- what runs inside a section of somebody else ---- */
+
+static int seen;
+
+static void irq_store(struct irq_work *work)
+{
+	seen = kpkeys_test_store();
+}
+
+static void test_interrupt_runs_shut(struct kunit *test)
+{
+	struct irq_work work = IRQ_WORK_INIT_HARD(irq_store);
+	int after;
+
+	seen = 1;
+	scoped_guard(kpkeys_hardened_pgtables) {
+		irq_work_queue(&work);
+		while (irq_work_is_busy(&work))
+			cpu_relax();
+		after = kpkeys_test_store();
+	}
+	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+static void softirq_store(struct tasklet_struct *tasklet)
+{
+	seen = kpkeys_test_store();
+}
+
+static void test_softirq_runs_shut(struct kunit *test)
+{
+	DECLARE_TASKLET(tasklet, softirq_store);
+	int after;
+
+	seen = 1;
+	local_bh_disable();
+	tasklet_hi_schedule(&tasklet);
+	scoped_guard(kpkeys_hardened_pgtables) {
+		/* Runs the softirq here. */
+		local_bh_enable();
+		after = kpkeys_test_store();
+	}
+	tasklet_kill(&tasklet);
+	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+static kpkeys_reg_t reg_in_warn;
+
+/* The line that the exception prints; others come from before and after it. */
+static void warn_write(struct console *con, const char *s, unsigned int n)
+{
+	if (strnstr(s, "WARNING: ", n))
+		reg_in_warn = arch_kpkeys_read_reg();
+}
+
+/* A console sees the register while WARN() prints. */
+static void test_warn_runs_shut(struct kunit *test)
+{
+	static struct console con = {
+		.name = "kpkeys", .write = warn_write, .index = -1,
+		.flags = CON_ENABLED | CON_ANYTIME,
+	};
+	int after;
+
+	register_console(&con);
+	reg_in_warn = ~0;
+	scoped_guard(kpkeys_hardened_pgtables) {
+		WARN(1, "from a test\n");
+		after = kpkeys_test_store();
+	}
+	unregister_console(&con);
+	KUNIT_EXPECT_EQ(test, reg_in_warn,
+			(kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+/* What a backtrace that another CPU asked for says when it begins. */
+struct backtrace {
+	struct work_struct	work;
+	int			cpu;
+	bool			seen;
+	bool			by_nmi;
+	kpkeys_reg_t		reg;
+};
+
+static void watch_printk(void *data, const char *text, size_t len)
+{
+	struct backtrace *backtrace = data;
+
+	if (backtrace->seen || raw_smp_processor_id() != backtrace->cpu ||
+	    !strnstr(text, "NMI backtrace for cpu", len))
+		return;
+	backtrace->reg = arch_kpkeys_read_reg();
+	backtrace->by_nmi = in_nmi();
+	WRITE_ONCE(backtrace->seen, true);
+}
+
+static void ask_for_backtrace(struct work_struct *work)
+{
+	struct backtrace *backtrace = container_of(work, struct backtrace, work);
+
+	trigger_single_cpu_backtrace(backtrace->cpu);
+}
+
+/* Masked, so that only an NMI comes, and on arm64 by its own entry code. */
+static int store_after_backtrace(struct backtrace *backtrace)
+{
+	ktime_t end = ktime_add_ms(ktime_get(), 1000);
+
+	guard(irqsave)();
+	guard(kpkeys_hardened_pgtables)();
+	while (!READ_ONCE(backtrace->seen) && ktime_before(ktime_get(), end))
+		cpu_relax();
+	return kpkeys_test_store();
+}
+
+static int interrupt_by_backtrace(struct backtrace *backtrace)
+{
+	unsigned int other;
+	int after = -ENODEV;
+
+	migrate_disable();
+	backtrace->cpu = raw_smp_processor_id();
+	other = cpumask_any_but(cpu_online_mask, backtrace->cpu);
+	if (other < nr_cpu_ids) {
+		schedule_work_on(other, &backtrace->work);
+		after = store_after_backtrace(backtrace);
+		flush_work(&backtrace->work);
+	}
+	migrate_enable();
+	return after;
+}
+
+/* The register while an NMI prints; a console would see it only later. */
+static void test_nmi_runs_shut(struct kunit *test)
+{
+	struct backtrace backtrace = { .reg = ~0 };
+	int after;
+
+	INIT_WORK_ONSTACK(&backtrace.work, ask_for_backtrace);
+	KUNIT_ASSERT_EQ(test, register_trace_console(watch_printk, &backtrace), 0);
+	after = interrupt_by_backtrace(&backtrace);
+	unregister_trace_console(watch_printk, &backtrace);
+	tracepoint_synchronize_unregister();
+	destroy_work_on_stack(&backtrace.work);
+	if (!backtrace.by_nmi)
+		kunit_skip(test, "no other CPU can send an NMI");
+	KUNIT_EXPECT_EQ(test, backtrace.reg,
+			(kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+static int leave_open(void *done)
+{
+	scoped_guard(preempt)
+		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
+	/* At once: after an interrupt that preempts, nothing is reported. */
+	schedule_timeout_uninterruptible(1);
+	seen = kpkeys_test_store();
+	complete(done);
+	return 0;
+}
+
+static void test_switch_closes(struct kunit *test)
+{
+	DECLARE_COMPLETION_ONSTACK(done);
+	struct task_struct *task;
+
+	seen = 1;
+	task = kthread_run(leave_open, &done, "kpkeys-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wait_for_completion(&done);
+	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
+}
+
+static struct kunit_case level_cases[] = {
+	KUNIT_CASE(test_level_registers),
+	KUNIT_CASE(test_default_denies),
+	KUNIT_CASE(test_denied_store_counts),
+	KUNIT_CASE(test_guard_allows),
+	KUNIT_CASE(test_guard_nests),
+	KUNIT_CASE(test_state_is_keyed),
+	KUNIT_CASE(test_lazy_nests),
+	KUNIT_CASE(test_lazy_sleeps),
+	KUNIT_CASE(test_interrupt_runs_shut),
+	KUNIT_CASE(test_softirq_runs_shut),
+	KUNIT_CASE(test_warn_runs_shut),
+	KUNIT_CASE(test_nmi_runs_shut),
+	KUNIT_CASE(test_switch_closes),
+	{}
+};
+
+static struct kunit_suite level_suite = {
+	.name = "kpkeys-levels",
+	.init = kpkeys_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = level_cases,
+};
+
+/*
+ * Sleep clears the register. The first thing that happens when the machine is
+ * awake looks at it, and complains in the log: no suite can send it to sleep.
+ */
+#ifdef CONFIG_PM_SLEEP
+static void look_at_wake(void *data, const char *action, int val, bool start)
+{
+	if (!start && !strcmp(action, "machine_suspend") && kpkeys_pgtables_enabled())
+		WARN_ON(arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT);
+}
+
+static int __init watch_wake(void)
+{
+	return register_trace_suspend_resume(look_at_wake, NULL);
+}
+late_initcall(watch_wake);
+#endif
+
+kunit_test_suite(level_suite);
