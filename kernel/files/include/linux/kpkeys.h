@@ -92,6 +92,7 @@ struct kpkeys_magazine {
  * @level: copy of the current level
  * @lazy_depth: nesting of lazy-MMU sections
  * @nr_saved: interrupted sections in @saved
+ * @unpublished: the section's end has to publish what was written in it
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
  * @saved: interrupted sections, innermost last
@@ -104,6 +105,7 @@ struct kpkeys_cpu {
 			u8		level;
 			u8		lazy_depth;
 			u8		nr_saved;
+			bool		unpublished;
 		};
 	};
 	bool				audit_armed;
@@ -117,6 +119,7 @@ struct kpkeys_cpu {
  * @reg_writes: writes to the pkey register
  * @skipped: raises that found the level raised
  * @sections: lazy-MMU sections
+ * @publishes: sections whose end published kernel entries
  * @exceptions_open: exceptions taken while a section was open
  * @left_open: sections somebody forgot to close
  * @violations: stores a pkey stopped (or reported)
@@ -126,6 +129,7 @@ struct kpkeys_counters {
 	unsigned long	reg_writes;
 	unsigned long	skipped;
 	unsigned long	sections;
+	unsigned long	publishes;
 	unsigned long	exceptions_open;
 	unsigned long	left_open;
 	unsigned long	violations;
@@ -158,6 +162,15 @@ static __always_inline void __kpkeys_write_reg(kpkeys_reg_t reg)
 	raw_cpu_inc(kpkeys_counters.reg_writes);
 }
 
+static __always_inline void __kpkeys_publish(void)
+{
+	if (!ARCH_KPKEYS_PUBLISHES || likely(!raw_cpu_read(kpkeys_cpu.unpublished)))
+		return;
+	raw_cpu_write(kpkeys_cpu.unpublished, false);
+	raw_cpu_inc(kpkeys_counters.publishes);
+	arch_kpkeys_publish();
+}
+
 /*
  * The copy says "raised" only while the register is: it lives in memory that
  * the register protects. An exception between the two writes saves both.
@@ -170,6 +183,7 @@ static __always_inline void __kpkeys_raise(unsigned int level)
 
 static __always_inline void __kpkeys_lower(unsigned int level)
 {
+	__kpkeys_publish();
 	raw_cpu_write(kpkeys_cpu.level, level);
 	__kpkeys_write_reg(kpkeys_level_reg(level));
 }
@@ -242,6 +256,23 @@ static __always_inline void *class_kpkeys_hardened_pgtables_lock_ptr(u8 *old)
 }
 static __maybe_unused const bool
 class_kpkeys_hardened_pgtables_is_conditional = false;
+
+/**
+ * kpkeys_defer_publish - leave barriers to the end of the section
+ *
+ * For a helper that has written an entry which table walks must see before
+ * the mapping is used. Inside a guard only. Nobody may use the mapping before
+ * the outermost section has ended.
+ *
+ * Return: false if the caller must issue the barriers itself.
+ */
+static __always_inline bool kpkeys_defer_publish(void)
+{
+	if (!kpkeys_pgtables_enabled())
+		return false;
+	raw_cpu_write(kpkeys_cpu.unpublished, true);
+	return true;
+}
 
 /**
  * kpkeys_lazy_mmu_enter - open one section for a run of page-table writes
@@ -391,6 +422,7 @@ bool kpkeys_wanted(void);
 #include <linux/cleanup.h>
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
+static __always_inline bool kpkeys_defer_publish(void) { return false; }
 static __always_inline void kpkeys_lazy_mmu_enter(void) { }
 static __always_inline void kpkeys_lazy_mmu_leave(void) { }
 static __always_inline void kpkeys_exception_enter(struct pt_regs *frame) { }

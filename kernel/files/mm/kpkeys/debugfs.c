@@ -90,6 +90,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "pkey_reg_writes", SUM(reg_writes));
 	show(m, "pkey_reg_writes_skipped", SUM(skipped));
 	show(m, "sections", SUM(sections));
+	show(m, "publishes", SUM(publishes));
 	show(m, "exceptions_open", SUM(exceptions_open));
 	show(m, "left_open", SUM(left_open));
 	show(m, "violations", SUM(violations));

@@ -88,6 +88,7 @@ noinstr void __kpkeys_pop(unsigned long frame)
 static __always_inline void close_gate(void)
 {
 	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	__kpkeys_publish();
 	raw_cpu_write(kpkeys_cpu.word, 0);
 	__kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 }

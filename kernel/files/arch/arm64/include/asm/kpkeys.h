@@ -8,6 +8,7 @@
 #define _ASM_ARM64_KPKEYS_H
 
 #include <linux/types.h>
+#include <asm/barrier.h>
 #include <asm/esr.h>
 #include <asm/por.h>
 #include <asm/sysreg.h>
@@ -63,6 +64,17 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 {
 	return read_sysreg_s(SYS_POR_EL1);
+}
+
+/*
+ * Entries of kernel mappings: table walks see them behind a DSB, and what the
+ * CPU does next behind an ISB. The one that lowers the gate follows at once,
+ * so a section needs no other, and one DSB however many entries it wrote.
+ */
+#define ARCH_KPKEYS_PUBLISHES	1
+static __always_inline void arch_kpkeys_publish(void)
+{
+	dsb(ishst);
 }
 
 /* User tables are separate: all entries of a top-level table are theirs. */

@@ -55,6 +55,10 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 	return low;
 }
 
+/* Table walks see entries in program order: nothing to defer. */
+#define ARCH_KPKEYS_PUBLISHES	0
+static __always_inline void arch_kpkeys_publish(void) { }
+
 /* Fault error codes that mean "a kernel pkey stopped this store". */
 #define ARCH_KPKEYS_PF_MASK	(X86_PF_PK | X86_PF_WRITE | X86_PF_USER)
 #define ARCH_KPKEYS_PF_STORE	(X86_PF_PK | X86_PF_WRITE)
