@@ -77,7 +77,8 @@ bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
 			 unsigned long address)
 {
 	if (!kpkeys_pgtables_enabled() ||
-	    !arch_kpkeys_is_violation(error_code, address))
+	    !arch_kpkeys_is_violation(error_code, address) ||
+	    kpkeys_state.proving)
 		return false;
 	kpkeys_report(regs, address);
 	return kpkeys_state.mode == KPKEYS_AUDIT &&

@@ -15,8 +15,8 @@ enum kpkeys_mode {
 	KPKEYS_ENFORCE,
 };
 
-/* A region is what one large direct-map entry spans; less with large pages. */
-#define KPKEYS_REGION_ORDER	MIN(PMD_SHIFT - PAGE_SHIFT, 9)
+/* A region is what one large direct-map entry spans, but 8 MiB at most. */
+#define KPKEYS_REGION_ORDER	(MIN(PMD_SHIFT, 23) - PAGE_SHIFT)
 #define KPKEYS_REGION_PAGES	(1U << KPKEYS_REGION_ORDER)
 #define KPKEYS_OCCUPANCY	4	/* lists of regions, by free pages */
 
@@ -41,6 +41,7 @@ struct kpkeys_node {
  * @state_pages: pages like this one
  * @region_pages: pages of the pool, free and used
  * @nr_regions: regions; each spends a page on its header
+ * @proving: a violation is expected, once, while the kernel starts
  * @node: the depots
  */
 struct kpkeys_state {
@@ -49,6 +50,7 @@ struct kpkeys_state {
 	unsigned long		state_pages;
 	unsigned long		region_pages;
 	unsigned long		nr_regions;
+	bool			proving;
 	struct kpkeys_node	node[MAX_NUMNODES];
 } __aligned(PAGE_SIZE);
 

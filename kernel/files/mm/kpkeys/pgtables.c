@@ -9,6 +9,7 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
+#include <linux/uaccess.h>
 
 #include "depot.h"
 #include "internal.h"
@@ -124,6 +125,34 @@ static void __init key_state(void)
 				sizeof(kpkeys_cpu));
 }
 
+static bool __init is_denied(void *addr)
+{
+	unsigned long value = READ_ONCE(*(unsigned long *)addr);
+
+	return copy_to_kernel_nofault(addr, &value, sizeof(value));
+}
+
+/*
+ * The checker sees that keys are there, not that they stop anybody. A kernel
+ * that only believes to be protected is worse than one that does not start.
+ */
+static void __init prove_keys(void)
+{
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0,
+					     NUMA_NO_NODE);
+	bool denied;
+
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.proving = true;
+	denied = page && is_denied(page_address(page)) &&
+		 is_denied(&kpkeys_state.boot_pages);
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.proving = false;
+	if (!denied)
+		panic("kpkeys: keys do not stop stores on this machine; kpkeys=off starts without them");
+	kpkeys_ptp_free(page, 0);
+}
+
 /**
  * kpkeys_hardened_pgtables_init - protect the page tables of this machine
  *
@@ -151,6 +180,7 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_walk_kernel(key_boot_table, NULL);
 	key_state();
 	kpkeys_flush();
+	prove_keys();
 
 	pr_info("page tables hardened: mode %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
 		kpkeys_state.mode == KPKEYS_AUDIT ? "audit" : "enforce",
