@@ -11,6 +11,7 @@
 #include <linux/kpkeys.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/sched.h>
 
 #include <asm/cpufeature.h>
 #include <asm/debug-monitors.h>
@@ -40,6 +41,27 @@ void kpkeys_setup_cpu(void)
 	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 	sysreg_clear_set(REG_TCR2_EL1, 0, TCR2_EL1x_POE);
 	isb();
+}
+
+/**
+ * kpkeys_suspend_enter - keep what this CPU's process may do to its memory
+ *
+ * POR_EL0 is not among what 6.12 saves, and zero after sleep. The process that
+ * sent the machine to sleep would come back to memory it cannot access.
+ */
+void kpkeys_suspend_enter(void)
+{
+	if (system_supports_poe())
+		current->thread.por_el0 = read_sysreg_s(SYS_POR_EL0);
+}
+
+/**
+ * kpkeys_suspend_exit - give it back
+ */
+void kpkeys_suspend_exit(void)
+{
+	if (system_supports_poe())
+		write_sysreg_s(current->thread.por_el0, SYS_POR_EL0);
 }
 
 /**

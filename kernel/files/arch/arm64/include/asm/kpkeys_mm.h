@@ -13,10 +13,14 @@
 
 #ifdef CONFIG_KPKEYS
 void kpkeys_setup_cpu(void);
+void kpkeys_suspend_enter(void);
+void kpkeys_suspend_exit(void);
 bool kpkeys_wants_pages(void);
 bool kpkeys_patches_alias(void);
 #else
 static inline void kpkeys_setup_cpu(void) { }
+static inline void kpkeys_suspend_enter(void) { }
+static inline void kpkeys_suspend_exit(void) { }
 static inline bool kpkeys_wants_pages(void) { return false; }
 static inline bool kpkeys_patches_alias(void) { return false; }
 #endif
