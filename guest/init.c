@@ -21,6 +21,8 @@
 
 #define RESULTS_PORT	"portcullis.results"
 #define PORTS		"/sys/class/virtio-ports"
+#define PORT_DEVICE	"/sys/bus/virtio/devices/virtio0"
+#define PORT_TRIES	1000	/* for 10 ms each */
 #define MAX_ARGS	128
 
 static const struct {
@@ -77,8 +79,7 @@ static int open_port(const char *port)
 	return open(path, O_WRONLY);
 }
 
-/* Returns standard output when the host gave us no port. */
-static int open_results(void)
+static int find_port(void)
 {
 	struct dirent *entry;
 	DIR *dir = opendir(PORTS);
@@ -88,6 +89,21 @@ static int open_results(void)
 		fd = open_port(entry->d_name);
 	if (dir)
 		closedir(dir);
+	return fd;
+}
+
+/*
+ * The kernel learns of a port some time after it finds the device. Returns
+ * standard output when the host gave us none.
+ */
+static int open_results(void)
+{
+	int fd = find_port(), tries = PORT_TRIES;
+
+	while (fd < 0 && !access(PORT_DEVICE, F_OK) && tries--) {
+		usleep(10000);
+		fd = find_port();
+	}
 	return fd < 0 ? STDOUT_FILENO : fd;
 }
 

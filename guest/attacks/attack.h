@@ -53,7 +53,7 @@ struct window {
 	uint64_t size;
 };
 
-/* Room that takes one page table of the lowest level for each 2 MiB touched. */
+/* Room that takes one page table of the lowest level for each PMD_SIZE touched. */
 volatile char *sparse_region(uint64_t base, int tables, int protection);
 
 bool window_open(struct window *window, int level);
@@ -65,7 +65,7 @@ void window_close(struct window *window);
 
 /* forge.c: page tables the attacker writes into his own memory */
 uint64_t user_page(void **page);	/* a fresh page; its physical address */
-int top_level(void);			/* LEVEL_PGD with five levels, else LEVEL_P4D */
+int top_level(void);			/* LEVEL_PGD with five levels, LEVEL_P4D with four */
 uint64_t top_level_size(void);		/* what one top-level entry covers */
 void flush_tlb(void);
 

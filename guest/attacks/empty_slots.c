@@ -8,7 +8,7 @@
 
 static enum outcome map_text_at(uint64_t addr, uint64_t slot, int level)
 {
-	uint64_t size = level == LEVEL_PTE ? PAGE_SIZE : PMD_SIZE;
+	uint64_t size = entry_size(level);
 	uint64_t phys = text_phys();
 	uint64_t value = (phys & ~(size - 1)) | PTE_KERNEL_RW;
 	enum outcome outcome;
@@ -31,7 +31,7 @@ static enum outcome map_text_in_table(uint64_t from, int level, uint64_t step)
 	uint64_t addr = from;
 	int i;
 
-	for (i = 0; i < 512; i++, addr += step) {
+	for (i = 0; i < (int)table_entries(); i++, addr += step) {
 		if (kwalk(addr, level, 0, &slot) || slot.level != level)
 			break;
 		if (!slot.value)

@@ -21,11 +21,14 @@ uint64_t user_page(void **page)
 
 int top_level(void)
 {
-	struct slot p4d, pgd;
+	struct slot pgd, lower;
+	int level = LEVEL_PGD;
 
 	kwalk(text_address(), LEVEL_PGD, 0, &pgd);
-	kwalk(text_address(), LEVEL_P4D, 0, &p4d);
-	return pgd.slot == p4d.slot ? LEVEL_P4D : LEVEL_PGD;
+	/* A level that is folded has its entry in the table above. */
+	while (!kwalk(text_address(), level - 1, 0, &lower) && lower.slot == pgd.slot)
+		level--;
+	return level;
 }
 
 uint64_t forge_tables(uint64_t leaf)
@@ -46,7 +49,7 @@ uint64_t forge_tables(uint64_t leaf)
 
 uint64_t top_level_size(void)
 {
-	return 1UL << (top_level() == LEVEL_PGD ? 48 : 39);
+	return entry_size(top_level());
 }
 
 #ifdef __x86_64__

@@ -12,7 +12,7 @@
 #include "list.h"
 
 #define MM_SIZE		1024	/* where in mm_struct the pointer may be */
-#define USER_ENTRY	100
+#define USER_PART	0x32
 #define USER_ENTRY_5	1	/* with five levels an entry covers 256 TiB */
 
 static int to_child[2], to_parent[2];
@@ -73,7 +73,7 @@ static uint64_t copy_pgd(uint64_t pgd, int index, uint64_t entry)
 
 enum outcome mm_pgd_pointer(void)
 {
-	int index = top_level() == LEVEL_PGD ? USER_ENTRY_5 : USER_ENTRY;
+	int index = top_level() == LEVEL_PGD ? USER_ENTRY_5 : user_room(USER_PART) / top_level_size();
 	uint64_t phys = victim_phys(), pointer, copy;
 	struct task task;
 	char text[64] = "";

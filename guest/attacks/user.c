@@ -42,6 +42,9 @@ enum outcome user_pud_leaf(void)
 #ifdef __x86_64__
 	if (!cpu_has("pdpe1gb"))
 		return skipped("the CPU has no 1 GiB pages");
+#else
+	if (page_size() != 4096)
+		return skipped("with this page size the CPU has no blocks of this level");
 #endif
 	return user_leaf(LEVEL_PUD);
 }

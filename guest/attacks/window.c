@@ -5,13 +5,7 @@
 
 #include "attack.h"
 
-/* Far from everything else, and aligned for every level. */
-#define WINDOW_BASE	0x600000000000UL
-
-static uint64_t level_size(int level)
-{
-	return level == LEVEL_PTE ? PAGE_SIZE : level == LEVEL_PMD ? PMD_SIZE : PUD_SIZE;
-}
+#define WINDOW_PART	0x60	/* aligned for every level */
 
 /* Not inherited by fork(): an entry in it will lie. */
 volatile char *sparse_region(uint64_t base, int tables, int protection)
@@ -34,8 +28,8 @@ volatile char *sparse_region(uint64_t base, int tables, int protection)
  */
 bool window_open(struct window *window, int level)
 {
-	uint64_t size = level_size(level);
-	volatile char *base = mmap((void *)WINDOW_BASE, 2 * size,
+	uint64_t size = entry_size(level);
+	volatile char *base = mmap((void *)user_room(WINDOW_PART), 2 * size,
 				   PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
 				   MAP_FIXED_NOREPLACE, -1, 0);

@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define PAGE_SIZE	4096UL
-#define HUGE_SIZE	(2UL << 20)
+#include "paging.h"
+
+#define HUGE_SIZE	(2UL << 20)	/* of a huge page; all page sizes have it */
 
 enum job_outcome {
 	JOB_DIED,
@@ -43,6 +44,7 @@ int reap_children(void);
 	X(fork_exec,		"fork-exec",		true)	\
 	X(threads,		"threads",		true)	\
 	X(huge_pages,		"huge-pages",		true)	\
+	X(large_folios,		"large-folios",		true)	\
 	X(shared_file,		"shared-file",		true)	\
 	X(hugetlb,		"hugetlb",		true)	\
 	X(same_page_merging,	"same-page-merging",	true)	\
@@ -64,6 +66,7 @@ int reap_children(void);
 	X(memory_hotplug,	"memhotplug",		false)	\
 	X(far_memory_hotplug,	"memhotplug-far",	false)	\
 	X(nmi_storm,		"nmi",			false)	\
+	X(backtraces,		"backtraces",		false)	\
 	X(suspend,		"s3",			false)
 
 #define X(function, name, by_default) enum job_outcome function(void);

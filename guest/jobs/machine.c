@@ -19,6 +19,7 @@
 #define FAR_GIB		"112"
 #define HOST_SECONDS	10
 #define NMIS		200
+#define BACKTRACES	40
 
 enum job_outcome cpu_hotplug(void)
 {
@@ -35,12 +36,17 @@ enum job_outcome cpu_hotplug(void)
 	return err ? failed("error %d in round %d", -err, i) : passed();
 }
 
-/* The host wakes us a moment later. */
+/* The host wakes us a moment later. Sleep that the CPU's state survives (s2idle) would test nothing. */
 enum job_outcome suspend(void)
 {
-	int churn = start_churn();
-	int err = file_write("/sys/power/state", "mem");
+	char kinds[64];
+	int churn, err;
 
+	file_read("/sys/power/mem_sleep", kinds, sizeof(kinds));
+	if (!strstr(kinds, "[deep]"))
+		return failed("mem_sleep is '%s', not deep", strtok(kinds, "\n") ?: "");
+	churn = start_churn();
+	err = file_write("/sys/power/state", "mem");
 	usleep(100000);
 	stop_churn(churn);
 	churn_memory(1 << 20);
@@ -87,6 +93,20 @@ enum job_outcome nmi_storm(void)
 		return skipped("the host sent no NMI");
 	result_comment("%lu NMIs", seen);
 	return passed();
+}
+
+/* Each CPU interrupts all others, by NMI where the machine can. */
+enum job_outcome backtraces(void)
+{
+	int churn = start_churn();
+	int i, err = 0;
+
+	for (i = 0; !err && i < BACKTRACES; i++) {
+		churn_memory(1 << 20);
+		err = file_write("/proc/sysrq-trigger", "l");
+	}
+	stop_churn(churn);
+	return err ? failed("/proc/sysrq-trigger: error %d", -err) : passed();
 }
 
 static bool block_file(int block, const char *name, char *value, size_t size)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Kinds of memory: huge, shared, hugetlb, merged; and who looks at it. */
 #include <fcntl.h>
+#include <linux/mman.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +13,9 @@
 
 #define THP		"/sys/kernel/mm/transparent_hugepage/"
 #define KSM		"/sys/kernel/mm/ksm/"
-#define HUGETLB		"/proc/sys/vm/nr_hugepages"
+#define HUGETLB		"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 #define HUGE_COUNT	8
+#define LARGEST_TABLE	(32UL << 20)	/* larger ones take too much memory */
 #define SHARED_SIZE	(8UL << 20)
 #define MERGED_SIZE	(8UL << 20)
 
@@ -21,61 +23,79 @@
 #define MADV_COLLAPSE	25
 #endif
 
-static char *map_aligned(size_t size)
+/* Several huge pages: how large, and what they take together. */
+struct huge {
+	size_t size, all;
+};
+
+static char *map_aligned(const struct huge *huge)
 {
-	char *memory = map_memory(size + HUGE_SIZE);
+	char *memory = map_memory(huge->all + huge->size);
 
 	if (!memory)
 		return NULL;
-	return (char *)(((uintptr_t)memory + HUGE_SIZE - 1) & ~(HUGE_SIZE - 1));
+	return (char *)(((uintptr_t)memory + huge->size - 1) & ~(huge->size - 1));
 }
 
-static void split_huge_pages(char *memory)
+static void split_huge_pages(char *memory, const struct huge *huge)
 {
-	int i;
+	char *at, *end = memory + huge->all;
 
-	for (i = 0; i < HUGE_COUNT; i++) {
-		char *huge = memory + i * HUGE_SIZE;
-
-		munmap(huge + 2 * PAGE_SIZE, PAGE_SIZE);
-		mprotect(huge + 16 * PAGE_SIZE, PAGE_SIZE, PROT_READ);
-		madvise(huge + 64 * PAGE_SIZE, PAGE_SIZE, MADV_DONTNEED);
+	for (at = memory; at < end; at += huge->size) {
+		munmap(at + huge->size / 16, PAGE_SIZE);
+		mprotect(at + huge->size / 8, PAGE_SIZE, PROT_READ);
+		madvise(at + huge->size / 4, PAGE_SIZE, MADV_DONTNEED);
 	}
 }
 
 /* In a child, so that each write has to copy. */
-static void write_each_huge_page(char *memory)
+static void write_each_huge_page(char *memory, const struct huge *huge)
 {
-	int i;
+	size_t at;
 
 	if (fork())
 		return;
-	for (i = 0; i < HUGE_COUNT; i++)
-		memory[i * HUGE_SIZE] = 3;
+	for (at = 0; at < huge->all; at += huge->size)
+		memory[at] = 3;
 	_exit(0);
 }
 
-enum job_outcome huge_pages(void)
+static bool use_huge_pages(char *memory, const struct huge *huge)
 {
-	size_t size = HUGE_COUNT * HUGE_SIZE;
-	char *memory = map_aligned(size);
+	madvise(memory, huge->all, MADV_HUGEPAGE);
+	touch_pages(memory, huge->all);
+	write_each_huge_page(memory, huge);
+	split_huge_pages(memory, huge);
+	madvise(memory + huge->size, huge->size, MADV_COLLAPSE);
+	madvise(memory + 2 * huge->size, huge->size, MADV_PAGEOUT);
+	munmap(memory, huge->all);
+	return mmap(memory, huge->all, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+static bool churn_huge_pages(size_t size, int count)
+{
+	struct huge huge = { .size = size, .all = count * size };
+	char *memory = map_aligned(&huge);
 	int round;
 
-	if (!memory)
-		return failed("no memory");
+	for (round = 0; memory && round < 3; round++)
+		if (!use_huge_pages(memory, &huge))
+			return false;
+	if (memory)
+		munmap(memory, huge.all);
+	return memory;
+}
+
+/* Where one entry maps more than 2 MiB, huge pages of that size are ranges. */
+enum job_outcome huge_pages(void)
+{
 	file_write(THP "enabled", "madvise");
-	for (round = 0; round < 3; round++) {
-		madvise(memory, size, MADV_HUGEPAGE);
-		touch_pages(memory, size);
-		write_each_huge_page(memory);
-		split_huge_pages(memory);
-		madvise(memory + HUGE_SIZE, HUGE_SIZE, MADV_COLLAPSE);
-		madvise(memory + 2 * HUGE_SIZE, HUGE_SIZE, MADV_PAGEOUT);
-		munmap(memory, size);
-		if (mmap(memory, size, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
-			return failed("no memory");
-	}
+	file_write(THP "hugepages-2048kB/enabled", "madvise");
+	if (!churn_huge_pages(HUGE_SIZE, HUGE_COUNT))
+		return failed("no memory");
+	if (PMD_SIZE != HUGE_SIZE && PMD_SIZE <= LARGEST_TABLE && !churn_huge_pages(PMD_SIZE, 3))
+		return failed("no memory");
 	return reap_children() ? failed("a child failed") : passed();
 }
 
@@ -108,23 +128,23 @@ enum job_outcome shared_file(void)
 
 enum job_outcome hugetlb(void)
 {
+	struct huge huge = { .size = HUGE_SIZE, .all = HUGE_COUNT * HUGE_SIZE };
 	char number[16];
-	size_t size = HUGE_COUNT * HUGE_SIZE;
 	char *memory;
 
 	snprintf(number, sizeof(number), "%d", 2 * HUGE_COUNT);
 	if (file_write(HUGETLB, number))
 		return skipped("no hugetlb");
-	memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+	memory = mmap(NULL, huge.all, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
 	if (memory == MAP_FAILED) {
 		file_write(HUGETLB, "0");
 		return skipped("memory too fragmented");
 	}
-	touch_pages(memory, size);
-	write_each_huge_page(memory);
-	mprotect(memory, size / 2, PROT_READ);
-	munmap(memory, size);
+	touch_pages(memory, huge.all);
+	write_each_huge_page(memory, &huge);
+	mprotect(memory, huge.all / 2, PROT_READ);
+	munmap(memory, huge.all);
 	file_write(HUGETLB, "0");
 	return reap_children() ? failed("a child failed") : passed();
 }

@@ -138,14 +138,14 @@ static long charged_as_tables(void)
 /* Reading maps the one page of zeros: it takes tables only. */
 static char *make_tables(void)
 {
-	size_t at, size = TABLES * HUGE_SIZE;
+	size_t at, size = TABLES * PMD_SIZE;
 	char *memory = mmap(NULL, size, PROT_READ,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return NULL;
 	madvise(memory, size, MADV_NOHUGEPAGE);
-	for (at = 0; at < size; at += HUGE_SIZE)
+	for (at = 0; at < size; at += PMD_SIZE)
 		(void)((volatile char *)memory)[at];
 	return memory;
 }
@@ -161,7 +161,7 @@ static enum job_outcome charge_tables(void)
 		return failed("%d tables: %ld pages charged before, %ld after", TABLES, before, with);
 	if (charged_as_tables() < TABLES - SLACK)
 		return failed("memory.stat counts %ld tables", charged_as_tables());
-	munmap(memory, TABLES * HUGE_SIZE);
+	munmap(memory, TABLES * PMD_SIZE);
 	/* Tables are freed after a grace period. */
 	while (charged() > before + SLACK && now() - start < SECONDS)
 		usleep(10000);

@@ -43,11 +43,11 @@ static int unprotect_page(int fd, unsigned long addr)
 
 static void *answer_faults(void *data)
 {
-	static char source[PAGE_SIZE] __attribute__((aligned(4096)));
+	char *source = map_memory(PAGE_SIZE);
 	int fd = *(int *)data;
 	struct uffd_msg message;
 
-	memset(source, 5, sizeof(source));
+	memset(source, 5, PAGE_SIZE);
 	while (read(fd, &message, sizeof(message)) == sizeof(message)) {
 		unsigned long addr = message.arg.pagefault.address;
 		bool protected = message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WP;

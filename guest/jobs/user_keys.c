@@ -11,8 +11,16 @@
 #include <unistd.h>
 
 #include "job.h"
+#include "kpkeys.h"
 
 #define MAX_KEYS	16
+
+/* On arm64 both have keys of the same register. */
+#ifdef __aarch64__
+#define MOST_KEYS	(kpkeys_stat("boot_pages") ? 6 : 8)
+#else
+#define MOST_KEYS	MAX_KEYS
+#endif
 
 static int wake_op(uint32_t *word)
 {
@@ -61,5 +69,7 @@ enum job_outcome user_keys(void)
 		return outcome;
 	if (keys == 1)
 		return skipped("no protection keys for user space");
+	if (keys > (int)MOST_KEYS)
+		return failed("%d keys for user space leave the kernel too few", keys);
 	return refuse_others(keys);
 }

@@ -229,7 +229,18 @@ int ktask(pid_t pid, struct task *task)
 	return 0;
 }
 
+uint64_t user_room(int part)
+{
+	return (uint64_t)part << (address_bits() - 8);
+}
+
 #if defined(__x86_64__)
+/* With five levels there is more, which nobody here needs. */
+int address_bits(void)
+{
+	return 48;
+}
+
 uint64_t direct_map_base(void)
 {
 	return kread64(ksymbol("page_offset_base"));
@@ -245,10 +256,20 @@ uint64_t vmalloc_base(void)
 	return kread64(ksymbol("vmalloc_base"));
 }
 #elif defined(__aarch64__)
-/* With addresses of 48 bits. */
+/* Addresses in the direct map have the highest of these bits clear. */
+int address_bits(void)
+{
+	static int bits;
+	struct task task;
+
+	if (!bits && !ktask(0, &task))
+		bits = 64 - __builtin_clzl(~task.task);
+	return bits;
+}
+
 uint64_t direct_map_base(void)
 {
-	return 0xffff000000000000UL;
+	return -1UL << address_bits();
 }
 
 /* The part that some page of this machine is in. */
@@ -261,6 +282,6 @@ uint64_t memory_map_base(void)
 
 uint64_t vmalloc_base(void)
 {
-	return 0xffff800000000000UL;
+	return -1UL << (address_bits() - 1);
 }
 #endif

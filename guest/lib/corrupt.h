@@ -12,12 +12,7 @@
 #include <sys/types.h>
 
 #include "machine.h"
-
-#define PAGE_SIZE	4096UL
-#define PMD_SIZE	(1UL << 21)
-#define PUD_SIZE	(1UL << 30)
-
-enum { LEAF, LEVEL_PTE, LEVEL_PMD, LEVEL_PUD, LEVEL_P4D, LEVEL_PGD };
+#include "paging.h"
 
 /* How to store; NULL members are "task" and "plain". */
 struct store {
@@ -57,6 +52,12 @@ int kwrite(uint64_t addr, const void *data, size_t len);
 int kwrite64(uint64_t addr, uint64_t value);
 int kread(uint64_t addr, void *data, size_t len);
 uint64_t kread64(uint64_t addr);
+
+/* Bits of an address below those that only tell user space from kernel. */
+int address_bits(void);
+
+/* Room for attacks: user addresses far from all others, of 256 parts. */
+uint64_t user_room(int part);
 
 /* Where the kernel has its direct map, memory map and vmalloc space. */
 uint64_t direct_map_base(void);

@@ -64,7 +64,7 @@ static inline uint64_t pte_make_writable(uint64_t value)
 static inline bool pte_is_executable(uint64_t value) { return !(value & PTE_KERNEL_NX); }
 static inline uint64_t pte_make_executable(uint64_t value) { return value & ~PTE_KERNEL_NX; }
 
-#define FIXMAP_BASE	0xffffffffff600000UL
+#define FIXMAP_BASE	(((-8UL << 20) - 1) & -PMD_SIZE)	/* likewise */
 
 #define REGISTER_OPEN	0x77777777UL
 
