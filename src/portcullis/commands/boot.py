@@ -9,14 +9,16 @@ examples:
 """
 
 import argparse
+import os
 import subprocess
 
 from portcullis.commands.options import add_build, add_dry_run, add_mode, build_options
 from portcullis.core.machine import Machine, interactive_command
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
+from portcullis.host.busybox import busybox
 from portcullis.host.emulator import emulator_for
-from portcullis.host.guest import BUSYBOX, build_initramfs
+from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.workspace import Workspace
 
@@ -58,10 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Builds what is not built yet, then hands the terminal to QEMU."""
     commands = Commands(options.dry_run)
-    if not BUSYBOX.is_file():
-        raise ToolError("there is no busybox for the shell in the guest", "install busybox-static")
+    shell = busybox(workspace, commands, options.arch, os.uname().machine)
     built = Builder(workspace, commands, build_options(options)).run()
-    initramfs = build_initramfs(workspace, commands, options.arch)
+    initramfs = build_initramfs(workspace, commands, options.arch, shell)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     command = interactive_command(machine_of(options), built.image, initramfs, emulator)
     if options.dry_run:

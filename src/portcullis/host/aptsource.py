@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Gets a Debian source package from the mirror this machine uses, without touching the machine's apt configuration.
+"""Gets Debian packages from the mirror this machine uses, without touching the machine's apt configuration.
 
 apt runs with a list, a state folder and a cache of its own, below the cache folder. It verifies the release with the
 system's keyrings, and the files of the package with the release.
@@ -44,18 +44,19 @@ def mirrors() -> tuple[str, ...]:
     if not found:
         raise ToolError(
             f"apt is not configured with a mirror of Debian {codename()}",
-            "the emulator is built from Debian's source package of QEMU; it needs Debian 12 or 13",
+            "what arm64 needs comes from there: Debian 12 or 13",
         )
     return found
 
 
 class PrivateApt:
-    """apt with a configuration of its own in `folder`."""
+    """apt with a configuration of its own in `folder`; with `arch`, Debian's name of it, for binary packages."""
 
-    def __init__(self, commands: Commands, folder: Path, log: Path) -> None:
+    def __init__(self, commands: Commands, folder: Path, log: Path, arch: str = "") -> None:
         self.commands = commands
         self.folder = folder
         self.log = log
+        self.arch = arch
 
     def _options(self) -> list[str]:
         settings = {
@@ -65,6 +66,8 @@ class PrivateApt:
             "Dir::Cache": self.folder / "cache",
             "APT::Update::Error-Mode": "any",
         }
+        if self.arch:
+            settings |= {"APT::Architecture": self.arch, "APT::Architectures": self.arch}
         if os.geteuid() == 0:
             # apt's own user cannot write below the cache folder; what comes is verified in any case
             settings["APT::Sandbox::User"] = "root"
@@ -73,17 +76,19 @@ class PrivateApt:
     def _run(self, command: Sequence[str | Path], cwd: Path | None = None) -> Finished:
         return self.commands.logged(command, self.log, cwd=cwd, env={**os.environ, "LC_ALL": "C"})
 
-    def version(self, address: str, suite: str) -> str:
-        """The version of QEMU that a suite has; raises ToolError when it cannot be had."""
+    def update(self, address: str, suite: str) -> None:
+        """Fetches what a suite has; raises ToolError when it cannot be had."""
         keyring = next((path for path in KEYRINGS if path.is_file()), None)
+        kind = "deb" if self.arch else "deb-src"
         if not self.commands.dry_run:
             for name in ("parts", "lists/partial", "cache/archives/partial"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
-            (self.folder / "sources.list").write_text(source_list(address, suite, keyring))
-        update = ["apt-get", *self._options(), "update", "-q"]
-        finished = self._run(update)
-        if finished.status != 0:
-            raise ToolError(apt_complaint(finished.output), f"log: {self.log}\n  again: {shown(update)}")
+            (self.folder / "sources.list").write_text(source_list(address, suite, keyring, kind))
+        self._checked(["apt-get", *self._options(), "update", "-q"])
+
+    def version(self, address: str, suite: str) -> str:
+        """The version of QEMU that a suite has; raises ToolError when it cannot be had."""
+        self.update(address, suite)
         finished = self._run(["apt-cache", *self._options(), "showsrc", "--only-source", PACKAGE])
         if self.commands.dry_run:
             return UPSTREAM
@@ -93,11 +98,19 @@ class PrivateApt:
         return version
 
     def download(self, version: str, target: Path) -> None:
-        """The files of the package, verified by apt, into a folder."""
-        command = ["apt-get", *self._options(), "source", "-q", "--download-only", f"{PACKAGE}={version}"]
-        finished = self._run(command, cwd=target)
-        if "No space left on device" in finished.output:
-            raise disk_full(target)
+        """The files of QEMU's source package, verified by apt, into a folder."""
+        self._checked(
+            ["apt-get", *self._options(), "source", "-q", "--download-only", f"{PACKAGE}={version}"], cwd=target
+        )
+
+    def download_binary(self, package: str, target: Path) -> None:
+        """A binary package, verified by apt, into a folder."""
+        self._checked(["apt-get", *self._options(), "download", "-q", package], cwd=target)
+
+    def _checked(self, command: Sequence[str | Path], cwd: Path | None = None) -> None:
+        finished = self._run(command, cwd)
+        if cwd and "No space left on device" in finished.output:
+            raise disk_full(cwd)
         if finished.status != 0:
             raise ToolError(apt_complaint(finished.output), f"log: {self.log}\n  again: {shown(command)}")
 

@@ -6,21 +6,23 @@ import os
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
-from portcullis.core.buildlog import first_error
 from portcullis.core.cpio import Entry, character_device, directory, newc, regular, symlink
-from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
-from portcullis.host.process import Commands, shown
+from portcullis.host.building import run_step
+from portcullis.host.process import Commands
 from portcullis.host.workspace import Workspace, locked, write_whole
 
 FOLDERS = ("bin", "dev", "etc", "mnt", "proc", "root", "run", "sys", "tmp")
-BUSYBOX = Path("/bin/busybox")
 
 
-def build_initramfs(workspace: Workspace, commands: Commands, arch: str = "x86") -> Path:
-    """Compiles the guest programs and packs them; the file is replaced only when its content changed."""
-    output = workspace.folder("guest" if arch == "x86" else f"guest-{arch}")
-    target = workspace.cache / ("initramfs.cpio.gz" if arch == "x86" else f"initramfs-{arch}.cpio.gz")
+def build_initramfs(workspace: Workspace, commands: Commands, arch: str = "x86", shell: Path | None = None) -> Path:
+    """Compiles the guest programs and packs them; the file is replaced only when its content changed.
+
+    `shell` is a static busybox for `arch`.
+    """
+    suffix = "" if arch == "x86" else f"-{arch}"
+    output = workspace.folder(f"guest{suffix}")
+    target = workspace.cache / f"initramfs{suffix}{'-shell' if shell else ''}.cpio.gz"
     prefix = cross_prefix(ARCHES[arch], os.uname().machine)
     with locked(workspace.cache / "guest.lock"):
         command = ["make", "-C", workspace.guest, f"O={output}", f"-j{os.cpu_count() or 1}"]
@@ -29,21 +31,16 @@ def build_initramfs(workspace: Workspace, commands: Commands, arch: str = "x86")
         if not (workspace.guest / "Makefile").is_file():
             raise ToolError(f"{workspace.guest}/Makefile does not exist", "the checkout is not complete")
         log.unlink(missing_ok=True)
-        finished = commands.logged(command, log)
+        run_step(workspace, commands, command, log, "building the guest programs")
         if commands.dry_run:
             return target
-        if finished.status != 0:
-            raise ToolError(
-                f"building the guest programs failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
-                f"log: {log}\n  again: {shown(command)}",
-            )
-        archive = gzip.compress(newc(_entries(workspace, output, foreign=bool(prefix))), 6, mtime=0)
+        archive = gzip.compress(newc(_entries(workspace, output, shell)), 6, mtime=0)
         if not target.is_file() or target.read_bytes() != archive:
             write_whole(target, archive)
     return target
 
 
-def _entries(workspace: Workspace, output: Path, foreign: bool) -> list[Entry]:
+def _entries(workspace: Workspace, output: Path, shell: Path | None) -> list[Entry]:
     programs = sorted(path for path in output.iterdir() if path.is_file() and os.access(path, os.X_OK))
     if output / "init" not in programs:
         raise ToolError(f"{output}/init was not built", f"look at {workspace.guest}/Makefile")
@@ -53,8 +50,7 @@ def _entries(workspace: Workspace, output: Path, foreign: bool) -> list[Entry]:
     for program in programs:
         if program.name != "init":
             entries.append(regular(f"bin/{program.name}", program.read_bytes(), 0o755))
-    if BUSYBOX.is_file() and not foreign:  # the machine's own cannot run there
-        entries.append(regular("bin/busybox", BUSYBOX.read_bytes(), 0o755))
-        if not any(program.name == "sh" for program in programs):
-            entries.append(symlink("bin/sh", "busybox"))
+    if shell:
+        entries.append(regular("bin/busybox", shell.read_bytes(), 0o755))
+        entries.append(symlink("bin/sh", "busybox"))
     return entries
