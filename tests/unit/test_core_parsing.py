@@ -127,7 +127,9 @@ def test_results_of_a_dead_guest_have_no_status():
         ("watchdog: BUG: soft lockup - CPU#1 stuck", "bug"),
         ("list_del corruption. prev->next should be", "list"),
         ("x86/mm: Checked W+X mappings: FAILED, 1 W+X pages found.", "wx"),
+        ("kernel BUG at mm/page_table_check.c:80!", "bug"),
         (" Call Trace:", "trace"),
+        ("Call trace:", "trace"),  # arm64
     ],
 )
 def test_complaints_are_found(line, kind):
@@ -140,6 +142,7 @@ def test_complaints_are_found(line, kind):
     "line",
     [
         "[    0.1] Spectre V2 : WARNING disabled",
+        "[    0.1]  __page_table_check_ptes_set+0x10/0x20",
         "[    0.0] debug: boot options",
         "x86/mm: Checked W+X mappings: passed, no W+X pages found.",
         "[    0.2] kpkeys: page tables hardened: mode enforce, 12 boot pages",
@@ -149,8 +152,16 @@ def test_harmless_lines_are_not_complaints(line):
     assert scan_console(line) == ()
 
 
-def test_the_trace_of_a_provoked_report_is_not_a_complaint():
-    report = "[ 1.0] stress invoked oom-killer: gfp_mask=0x1\n[ 1.0] CPU: 0 PID: 1\n[ 1.0] Call Trace:\n"
+@pytest.mark.parametrize(
+    "head",
+    [
+        "stress invoked oom-killer: gfp_mask=0x1",
+        "stress: page allocation failure: order:0, mode:0xcc0",
+        "stress: vmalloc error: size 16384, vm_struct allocation failed, mode:0xdc0",
+    ],
+)
+def test_the_trace_of_a_provoked_report_is_not_a_complaint(head):
+    report = f"[ 1.0] {head}\n[ 1.0] CPU: 0 PID: 1\n[ 1.0] Call Trace:\n"
     assert scan_console(report) == ()
     assert [splat.kind for splat in scan_console(report + "line\n" * 20 + "Call Trace:\n")] == ["trace"]
     assert [splat.kind for splat in scan_console(report + "BUG: Bad page state\n")] == ["bug"]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from portcullis.core.arches import ARCHES, arch_name, cross_prefix
-from portcullis.core.bench import compare, parse_bounds, why_not_to_print
+from portcullis.core.bench import compare, parse_bounds, parse_executed, why_not_to_print, with_executed
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
 from portcullis.core.machine import Files, Machine, cpu_argument, interactive_command, kernel_command_line, qemu_command
@@ -54,6 +54,12 @@ def test_qemu_command_spreads_memory_and_cpus_over_nodes():
     assert "-smp 4,sockets=2" in words
     assert "id=ram1,size=512M" in words and "nodeid=1,memdev=ram1,cpus=2-3" in words
     assert "-numa" not in " ".join(qemu_command(Machine(), FILES))
+
+
+def test_qemu_command_with_a_plugin():
+    assert "-plugin" not in qemu_command(Machine(), FILES)
+    words = qemu_command(Machine(), replace(FILES, plugin=Path("/p/count.so"), results=Path("/l/results.txt")))
+    assert words[words.index("-plugin") + 1] == "/p/count.so,out=/l/counts.jsonl"
 
 
 def test_qemu_command_has_results_port_and_room_for_memory():
@@ -129,7 +135,7 @@ def test_a_dead_guest_is_blocked_only_with_a_report():
     assert verdict_of_dead_guest("") == ("DIED", "the console is empty")
 
 
-BOUNDS = parse_bounds('[[bound]]\nbench = "fork"\ncounter = "pkey_reg_writes"\nlimit = 300\nwhat = "fork"\n')
+BOUNDS = parse_bounds('[[bound]]\nbench = "fork"\ncounter = "pkey_reg_writes"\nlimit = 300\nwhat = "fork"\n', "x86")
 
 
 @pytest.mark.parametrize(
@@ -143,8 +149,21 @@ def test_bounds(record, good):
 def test_a_bound_for_a_share_of_another_counter():
     text = '[[bound]]\nbench = "p"\ncounter = "flushes"\nlimit = 1\nper = "pages"\nshare = 512\nwhat = "w"\n'
     for pages, flushes, good in ((512, 1, True), (512, 2, False), (513, 2, True), (0, 0, True), (0, 1, False)):
-        (row,) = compare(parse_bounds(text), [{"bench": "p", "pages": pages, "flushes": flushes}])
+        (row,) = compare(parse_bounds(text, "x86"), [{"bench": "p", "pages": pages, "flushes": flushes}])
         assert row.good is good
+
+
+def test_a_bound_of_one_architecture():
+    text = '[[bound]]\nbench = "p"\ncounter = "isbs"\nlimit = 1\narch = "arm64"\nwhat = "w"\n'
+    assert not parse_bounds(text, "x86") and len(parse_bounds(text, "arm64")) == 1
+
+
+def test_what_was_executed_is_the_least_of_all_rounds_and_compared_with_off():
+    on = parse_executed('{"region": 2, "isbs": 9}\n{"region": 2, "isbs": 7}\n{"region": 3, "isbs": 1}\n')
+    off = parse_executed('{"region": 2, "isbs": 4}\n')
+    records = with_executed([{"bench": "fork", "region": 2}, {"bench": "x", "region": 3}, {"bench": "pool"}], on, off)
+    assert records[0] == {"bench": "fork", "region": 2, "isbs": 7, "isbs_added": 3}
+    assert "isbs" not in records[1] and records[2] == {"bench": "pool"}
 
 
 def test_a_run_that_measured_nothing_is_refused():

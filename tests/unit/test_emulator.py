@@ -18,32 +18,32 @@ from portcullis.host.workspace import Workspace
 from portcullis.suite.cases import CASES
 
 ROOT = Path(__file__).parents[2]
-TARGETS = """Debian|main|bookworm-security|http://mirror.example/debian-security/
-Debian|main|bookworm|http://mirror.example/debian/
-Debian|contrib|bookworm|http://contrib.example/debian/
-Other|main|bookworm|http://other.example/
+TARGETS = """Debian|main|bookworm-security|http://three.example/
+Debian|main|bookworm|http://one.example/
+Debian|contrib|bookworm|http://four.example/
+Other|main|bookworm|http://five.example/
 Debian|main|bookworm|cdrom:[disc]/
-Debian|main|trixie|http://newer.example/debian/
-Debian|main|bookworm|http://mirror.example/debian/
+Debian|main|trixie|http://two.example/
+Debian|main|bookworm|http://one.example/
 """
 BAREMETAL = "TAP version 14\nok 1 - first\nok 2 - second\n1..2\n"
 PATCH_TEXT = "--- a/file\n+++ b/file\n@@ -1 +1 @@\n-old\n+new\n"
 
 
 def test_only_mirrors_of_this_release_count():
-    assert core.debian_mirrors(TARGETS, "bookworm") == ("http://mirror.example/debian/",)
-    assert core.debian_mirrors(TARGETS, "trixie") == ("http://newer.example/debian/",)
+    assert core.debian_mirrors(TARGETS, "bookworm") == ("http://one.example/",)
+    assert core.debian_mirrors(TARGETS, "trixie") == ("http://two.example/",)
     assert core.debian_mirrors("garbage\n", "bookworm") == ()
 
 
 def test_a_mirror_whose_lists_were_never_fetched_counts():
-    assert core.debian_mirrors("$(ORIGIN)|main|stable|http://m.example/\n", "trixie") == ("http://m.example/",)
+    assert core.debian_mirrors("$(ORIGIN)|main|stable|http://one.example/\n", "trixie") == ("http://one.example/",)
 
 
 def test_source_list_names_the_keyring():
-    line = core.source_list("http://m.example/", "trixie", Path("/keys.gpg"))
-    assert line == "deb-src [signed-by=/keys.gpg] http://m.example/ trixie main\n"
-    assert core.source_list("http://m.example/", "trixie", None) == "deb-src http://m.example/ trixie main\n"
+    line = core.source_list("http://one.example/", "trixie", Path("/keys.gpg"))
+    assert line == "deb-src [signed-by=/keys.gpg] http://one.example/ trixie main\n"
+    assert core.source_list("http://one.example/", "trixie", None) == "deb-src http://one.example/ trixie main\n"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,8 @@ def test_command_lines_run_the_chosen_cpu():
     linux = next(test for test in core.TESTS if test.name == "kselftest-vhe")
     words = core.linux_command(Path("/q"), linux, Path("/k"), Path("/i"), Path("/c"), Path("/r"))
     assert "virt,virtualization=on" in words
-    assert any(word.endswith("portcullis.job=run,protection_keys,hwcap,poe_siginfo") for word in words)
+    job = "portcullis.job=run,protection_keys,hwcap,poe_siginfo,pkey_sighandler_tests"
+    assert any(word.endswith(job) for word in words)
 
 
 # --- the real series --------------------------------------------------------------------------------------
@@ -130,7 +131,7 @@ def apt(tmp_path, monkeypatch):
         f"""#!/bin/sh
 echo "apt-get $*" >>{tmp_path}/calls
 case "$*" in
-*indextargets*) echo 'Debian|main|bookworm|http://mirror.example/debian/'; exit ;;
+*indextargets*) echo 'Debian|main|bookworm|http://one.example/'; exit ;;
 *update*) [ -z "$FAKE_NET" ] || {{ echo 'E: Could not resolve host'; exit 100; }} ;;
 *source*) for word; do name=${{word#qemu=1:}}; done; : >"qemu_${{name%-*}}.orig.tar.xz" ;;
 esac

@@ -5,13 +5,15 @@ import struct
 
 import pytest
 
-from portcullis.core.elf import Image
+from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image
 from portcullis.core.jumplabels import sites_of_key
 
 TEXT, TABLE, KEY = 0x1000, 0x2000, 0x3000
 NOP5 = bytes.fromhex("0f1f440000")
 NOP2 = bytes.fromhex("6690c3c3c3")
 JUMP = bytes.fromhex("e910000000")
+ARM_NOP = bytes.fromhex("1f2003d5") + b"\0"
+ARM_BRANCH = bytes.fromhex("04000014") + b"\0"
 
 
 def entry(index: int, code: int, key: int, flags: int = 0) -> bytes:
@@ -19,7 +21,7 @@ def entry(index: int, code: int, key: int, flags: int = 0) -> bytes:
     return struct.pack("<iiq", code - place, 0, (key | flags) - (place + 8))
 
 
-def make_image(codes: list[bytes], keys: list[int]) -> bytes:
+def make_image(codes: list[bytes], keys: list[int], machine: int = EM_X86_64) -> bytes:
     text = b"".join(codes)
     table = b"".join(entry(index, TEXT + 5 * index, key, index & 1) for index, key in enumerate(keys))
     strings = b"\0the_key\0__start___jump_table\0__stop___jump_table\0"
@@ -30,7 +32,15 @@ def make_image(codes: list[bytes], keys: list[int]) -> bytes:
     for kind, flags, address, blob, link in blobs:
         headers += struct.pack("<IIQQQQIIQQ", 0, kind, flags, address, 64 + len(body), len(blob), link, 0, 0, 0)
         body += blob
-    head = b"\x7fELF\x02\x01" + b"\0" * 34 + struct.pack("<Q", 64 + len(body)) + b"\0" * 12 + struct.pack("<HH", 4, 0)
+    head = (
+        b"\x7fELF\x02\x01"
+        + b"\0" * 12
+        + struct.pack("<H", machine)
+        + b"\0" * 20
+        + struct.pack("<Q", 64 + len(body))
+        + b"\0" * 12
+        + struct.pack("<HH", 4, 0)
+    )
     return head + body + headers
 
 
@@ -39,6 +49,15 @@ def test_sites_of_one_key_are_found_and_judged():
     sites = sites_of_key(image, "the_key")
     assert [site.is_nop for site in sites] == [True, False, True]
     assert sites[0].address == TEXT
+
+
+def test_each_machine_has_its_own_nop():
+    image = Image(make_image([ARM_NOP, ARM_BRANCH, NOP5], [KEY, KEY, KEY], EM_AARCH64))
+    assert [site.is_nop for site in sites_of_key(image, "the_key")] == [True, False, False]
+    image = Image(make_image([ARM_NOP], [KEY]))
+    assert [site.is_nop for site in sites_of_key(image, "the_key")] == [False]
+    with pytest.raises(ValueError, match="machine 8"):
+        sites_of_key(Image(make_image([NOP5], [KEY], 8)), "the_key")
 
 
 def test_code_size_counts_executable_sections_only():

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The table of test cases, how boots are judged, and the reports."""
 
-from itertools import combinations
+from itertools import combinations, product
 from xml.etree import ElementTree
 
 import pytest
 
 from portcullis.core.machine import Machine
 from portcullis.core.results import parse_results
-from portcullis.suite.cases import CASES, PAGING, SPREAD, Case, choose_cases
+from portcullis.suite.case import Case
+from portcullis.suite.cases import CASES, choose_cases
 from portcullis.suite.checks import problems_of_boot, shorten
 from portcullis.suite.engine import Row
+from portcullis.suite.matrix import ARM64_PAGING, CPUS, PAGING, SPREAD, arm64_spots
 from portcullis.suite.mutate import Mutation, markdown, shown
 from portcullis.suite.report import summary_line, write_junit
 
@@ -58,8 +60,8 @@ def test_many_problems_are_shortened():
 def test_names_are_unique_and_lanes_are_built_before_they_boot():
     names = [case.name for case in CASES]
     assert len(names) == len(set(names))
-    built = {case.lane for case in CASES if case.kind == "build"}
-    assert {case.lane for case in CASES if case.kind in ("boot", "attacks", "bench")} <= built
+    built = {(case.arch, case.lane) for case in CASES if case.kind == "build"}
+    assert {(case.arch, case.lane) for case in CASES if case.kind in ("boot", "attacks", "bench", "nops")} <= built
 
 
 def test_the_default_matrix_covers_every_pair_that_matters():
@@ -69,6 +71,19 @@ def test_the_default_matrix_covers_every_pair_that_matters():
         assert {(spot[left], spot[right]) for spot in SPREAD} >= wanted
     for mode in values[0]:
         assert {spot[3] for spot in SPREAD if spot[0] == mode} == {1, 2, 4}
+
+
+def test_the_arm64_matrix_has_each_kernel_mode_and_number_of_cpus_and_every_pair():
+    spots = arm64_spots()
+    modes = ("off", "audit", "enforce", "nopoe")
+    assert {(spot[0], spot[1], spot[3]) for spot in spots} == set(product(modes, ARM64_PAGING, CPUS))
+    axes = (modes, tuple(ARM64_PAGING), (True, False), CPUS)
+    for left, right in combinations(range(4), 2):
+        assert {(spot[left], spot[right]) for spot in spots} == set(product(axes[left], axes[right]))
+    cases = [case for case in CASES if case.name.startswith("arm64-matrix-")]
+    assert len(cases) == len(spots) and all(case.long for case in cases)
+    assert {(case.lane, case.machine.pks) for case in cases} == set(product(ARM64_PAGING.values(), (True, False)))
+    assert {case.console for case in cases if not case.machine.pks} == {("kpkeys: off",)}
 
 
 def test_choosing_cases():

@@ -11,6 +11,7 @@ class Arch:
     name: str
     make: str
     machine: str  # what uname calls it
+    debian: str  # what Debian calls it
     cross: str
     target: str  # of make
     image: str  # below the build folder
@@ -20,8 +21,8 @@ class Arch:
 ARCHES = {
     arch.name: arch
     for arch in (
-        Arch("x86", "x86_64", "x86_64", "x86_64-linux-gnu-", "bzImage", "arch/x86/boot/bzImage", "x86_64"),
-        Arch("arm64", "arm64", "aarch64", "aarch64-linux-gnu-", "Image", "arch/arm64/boot/Image", "arm64"),
+        Arch("x86", "x86_64", "x86_64", "amd64", "x86_64-linux-gnu-", "bzImage", "arch/x86/boot/bzImage", "x86_64"),
+        Arch("arm64", "arm64", "aarch64", "arm64", "aarch64-linux-gnu-", "Image", "arch/arm64/boot/Image", "arm64"),
     )
 }
 _ALIASES = {"x86_64": "x86", "amd64": "x86", "i386": "x86", "aarch64": "arm64"}

@@ -3,18 +3,21 @@
 
 import struct
 
+EM_X86_64 = 62
+EM_AARCH64 = 183
 _SYMTAB = 2
 _ALLOC = 2
 _EXECUTABLE = 4
 
 
 class Image:
-    """A little-endian 64-bit ELF file in memory; raises ValueError when it is none."""
+    """A little-endian 64-bit ELF file in memory; raises ValueError when it is none. `machine` is one of EM_*."""
 
     def __init__(self, data: bytes) -> None:
         if data[:6] != b"\x7fELF\x02\x01":
             raise ValueError("not a 64-bit little-endian ELF file")
         self.data = data
+        self.machine: int = struct.unpack_from("<H", data, 18)[0]
         offset, count = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
         # name, type, flags, address, offset, size, link
         self.sections = [struct.unpack_from("<IIQQQQI", data, offset + 64 * index) for index in range(count)]

@@ -31,10 +31,10 @@ def debian_mirrors(targets: str, codename: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def source_list(address: str, suite: str, keyring: Path | None) -> str:
-    """The one line of a private sources.list."""
+def source_list(address: str, suite: str, keyring: Path | None, kind: str = "deb-src") -> str:
+    """The one line of a private sources.list; `kind` is deb-src or deb."""
     signed = f"[signed-by={keyring}] " if keyring else ""
-    return f"deb-src {signed}{address} {suite} main\n"
+    return f"{kind} {signed}{address} {suite} main\n"
 
 
 def source_version(records: str) -> str:
@@ -72,20 +72,23 @@ class EmulatorTest:
     program: str
     machine: str = "virt"
     cpu: str = "max"
+    cpus: int = 1  # of a bare-metal program
     linux: bool = False
     wanted: tuple[str, ...] = ()
     timeout: float = 60.0
 
 
 _HYP = "virt,virtualization=on"
-_KSELFTESTS = "run,protection_keys,hwcap,poe_siginfo"
+_KSELFTESTS = "run,protection_keys,hwcap,poe_siginfo,pkey_sighandler_tests"
 _POE_SEEN = (
     r"CPU features: detected: Stage-1 Permission Overlay Extension",
     r"protection_keys: done \(all tests OK\)",
     r"hwcap: # POE present",
     r"hwcap: ok \d+ sigill_POE",
     r"poe_siginfo: POR_EL0 sigframe present on system with POE",
+    r"pkey_sighandler_tests: # Totals: pass:5 fail:0 xfail:0 xpass:0 skip:0 error:0",
 )
+_PIE_SEEN = r"CPU features: detected: Stage-1 Permission Indirection Extension"
 TESTS = (
     EmulatorTest("el1-4k", "EL1, 4K granule", "el1-4k"),
     EmulatorTest("el1-16k", "EL1, 16K granule", "el1-16k"),
@@ -97,7 +100,25 @@ TESTS = (
     EmulatorTest("el3-4k", "EL3, and its traps", "el3-4k", "virt,secure=on"),
     EmulatorTest("delay", "register writes delayed to the next ISB", "delay", cpu="max,x-poe-lazy-write=on"),
     EmulatorTest("absent", "poe=off", "absent", cpu="max,poe=off"),
-    EmulatorTest("kselftest", "Linux' own tests of POE", _KSELFTESTS, linux=True, wanted=_POE_SEEN, timeout=600.0),
+    EmulatorTest("direct", "s1pie=off", "direct", cpu="max,s1pie=off"),
+    EmulatorTest("psci", "SYSTEM_SUSPEND", "psci", cpus=2),
+    EmulatorTest(
+        "kselftest",
+        "Linux' own tests of POE",
+        _KSELFTESTS,
+        linux=True,
+        wanted=(*_POE_SEEN, _PIE_SEEN),
+        timeout=600.0,
+    ),
+    EmulatorTest(
+        "kselftest-direct",
+        "the same without permission indirection",
+        _KSELFTESTS,
+        cpu="max,s1pie=off",
+        linux=True,
+        wanted=_POE_SEEN,
+        timeout=600.0,
+    ),
     EmulatorTest(
         "kselftest-vhe",
         "the same at EL2",
@@ -129,6 +150,8 @@ def bare_command(binary: Path, test: EmulatorTest, program: Path, output: Path) 
     """Command line for a bare-metal program; the exit status is the program's."""
     return [
         *_common(binary, test, program, output),
+        "-smp",
+        str(test.cpus),
         "-semihosting-config",
         "enable=on,target=native",
     ]

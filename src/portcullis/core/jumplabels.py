@@ -8,28 +8,30 @@ when the key is enabled.
 import struct
 from dataclasses import dataclass
 
-from portcullis.core.elf import Image
+from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image
 
-NOPS = (b"\x0f\x1f\x44\x00\x00", b"\x66\x90")  # the five-byte and the two-byte one
+NOPS = {
+    EM_X86_64: (b"\x0f\x1f\x44\x00\x00", b"\x66\x90"),  # the five-byte and the two-byte one
+    EM_AARCH64: (b"\x1f\x20\x03\xd5",),
+}
 _ENTRY = struct.Struct("<iiq")  # struct jump_entry: code, target, key, each relative to its own place
 _FLAGS = 3  # low bits of the key: branch type and "in init code"
 
 
 @dataclass(frozen=True)
 class Site:
-    """One place in the code that tests a key: its address and the bytes there."""
+    """One place in the code that tests a key: its address, the bytes there, whether it falls through."""
 
     address: int
     code: bytes
-
-    @property
-    def is_nop(self) -> bool:
-        """True when the place falls through without a jump."""
-        return self.code.startswith(NOPS)
+    is_nop: bool
 
 
 def sites_of_key(image: Image, key: str) -> tuple[Site, ...]:
-    """Every place that tests a static key; raises ValueError when the key or the table is missing."""
+    """Every place that tests a static key; raises ValueError without key or table, or when no NOP is known."""
+    if image.machine not in NOPS:
+        raise ValueError(f"the NOPs of ELF machine {image.machine} are not known")
+    nops = NOPS[image.machine]
     table = ("__start___jump_table", "__stop___jump_table")
     symbols = image.symbols({key, *table})
     missing = {key, *table} - set(symbols)
@@ -40,5 +42,6 @@ def sites_of_key(image: Image, key: str) -> tuple[Site, ...]:
     for address in range(start, stop, _ENTRY.size):
         code, _, relative = _ENTRY.unpack(image.read(address, _ENTRY.size))
         if (address + 8 + relative) & ~_FLAGS == symbols[key]:
-            sites.append(Site(address + code, image.read(address + code, 5)))
+            found = image.read(address + code, len(nops[0]))
+            sites.append(Site(address + code, found, found.startswith(nops)))
     return tuple(sites)

@@ -27,6 +27,10 @@ LANES = {
         Lane("debug", (*_SMALL, "debug"), True, "lockdep, page-table self-tests, write+execute scan"),
         Lane("kasan", (*_SMALL, "kasan"), True, "KASAN with vmalloc shadow"),
         Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, as in distribution kernels", ("x86",)),
+        Lane("kselftests", ("arm64-emulator",), False, "a stock kernel that Linux' own tests run on", ("arm64",)),
+        Lane("64k", (*_SMALL, "64k"), True, "64 KiB pages", ("arm64",)),
+        Lane("16k", (*_SMALL, "16k"), True, "16 KiB pages, four levels", ("arm64",)),
+        Lane("va39", (*_SMALL, "va39"), True, "39-bit addresses, three levels", ("arm64",)),
         Lane("stock", (ARCH, "test"), False, "the same kernel without Portcullis"),
     )
 }

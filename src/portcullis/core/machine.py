@@ -78,7 +78,7 @@ def _isolation(arch: str, on: bool) -> str:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that QEMU reads and writes, and QEMU itself."""
+    """Files that QEMU reads and writes, and QEMU itself; `plugin` is one that counts, into `counts`."""
 
     kernel: Path
     initramfs: Path
@@ -86,6 +86,12 @@ class Files:
     results: Path
     monitor: Path
     emulator: str = "qemu-system-x86_64"
+    plugin: Path | None = None
+
+    @property
+    def counts(self) -> Path:
+        """What the plugin writes."""
+        return self.results.with_name("counts.jsonl")
 
 
 def qemu_command(machine: Machine, files: Files) -> list[str]:
@@ -107,6 +113,7 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
         f"virtserialport,chardev=results,name={RESULTS_PORT}",
         "-qmp",
         f"unix:{files.monitor},server=on,wait=off",
+        *(["-plugin", f"{files.plugin},out={files.counts}"] if files.plugin else []),
     ]
 
 

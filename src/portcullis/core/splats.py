@@ -19,15 +19,17 @@ PATTERNS = {
     "lockdep": r"possible circular locking|possible recursive locking|inconsistent lock state|"
     r"suspicious RCU usage|possible irq lock inversion|Invalid wait context",
     "stall": r"soft lockup|hard LOCKUP|rcu: INFO: .*stall|blocked for more than \d+ seconds",
-    "bad-page": r"Bad page (?:state|map)|Bad rss-counter|bad pmd|bad pud|bad p4d|bad pgd|page_table_check",
+    "bad-page": r"Bad page (?:state|map)|Bad rss-counter|bad pmd|bad pud|bad p4d|bad pgd",
     "poison": r"pagealloc: memory corruption|pagealloc: single bit error",
     "list": r"list_(?:add|del) corruption",
     "wx": r"Found insecure W\+X mapping|x86/mm: Checked W\+X mappings: FAILED",
-    "trace": r"\bCall Trace:",
+    "trace": r"\bCall [Tt]race:",
     "unstable-entry": r"Spurious .*(?:#PF|fault)|unhandled page fault",
 }
 # Reports with a trace that tests provoke on purpose, and how many lines below their head the trace may begin.
-_PROVOKED = re.compile(r"invoked oom-killer|FAULT_INJECTION: forcing a failure|page allocation failure: ")
+_PROVOKED = re.compile(
+    r"invoked oom-killer|FAULT_INJECTION: forcing a failure|page allocation failure: |vmalloc error: "
+)
 _PROVOKED_REACH = 12
 _COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
 

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, Arch, cross_prefix
-from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
+from portcullis.core.buildlog import compiled_files
 from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
 from portcullis.core.lanes import ARCH, LANES, Lane, wanted_options
-from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
 from portcullis.host.applying import kept_by_update, update_work_tree
-from portcullis.host.process import Commands, Finished, shown
+from portcullis.host.building import run_step
+from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
 from portcullis.host.sources import Source, fetch, user_source, work_copy
-from portcullis.host.workspace import Workspace, disk_full, disk_full_explained, locked, write_whole
+from portcullis.host.workspace import Workspace, disk_full_explained, locked, write_whole
 
 BUILT_STAMP = "portcullis-built.json"
 CONFIG_STAMP = "portcullis-config.txt"
@@ -246,28 +246,8 @@ class Builder:
             own.pop("CROSS_COMPILE", None)
         return {**own, **self.options.variables}
 
-    def environment(self) -> dict[str, str]:
-        """Environment of make: the compiler cache lives in the cache folder unless the user has one."""
-        environment = dict(os.environ)
-        environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
-        environment.setdefault("CCACHE_BASEDIR", str(self.workspace.cache))
-        environment.setdefault("CCACHE_DEPEND", "1")  # do not run the preprocessor a second time
-        environment["KBUILD_BUILD_USER"] = "portcullis"
-        environment["KBUILD_BUILD_HOST"] = "localhost"
-        for name in ("MAKEFLAGS", "MFLAGS", "KBUILD_OUTPUT"):
-            environment.pop(name, None)
-        return environment
-
-    def _checked(self, command: list[str | Path], log: Path, what: str, **options: object) -> Finished:
-        finished = self.commands.logged(command, log, env=self.environment(), **options)  # type: ignore[arg-type]
-        if finished.status == 0:
-            return finished
-        if disk_was_full(finished.output):
-            raise disk_full(self.workspace.cache)
-        raise ToolError(
-            f"{what} failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
-            f"log: {log}\n  again: {shown(command)}",
-        )
+    def _checked(self, command: list[str | Path], log: Path, what: str, **options: object) -> None:
+        run_step(self.workspace, self.commands, command, log, what, **options)
 
     def _key(self, tree: Path, folder: Path, revision: str) -> dict[str, str]:
         compiler = "".join(word for word in self.make_command(tree, folder, "") if word.startswith(("CC=", "LLVM=")))

@@ -3,24 +3,20 @@
 
 import hashlib
 import json
-import os
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.buildlog import disk_was_full, first_error
 from portcullis.core.emulator import ninja_progress, series_names
-from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
 from portcullis.host.aptsource import fetch_archive
+from portcullis.host.building import environment, run_step
 from portcullis.host.hardening import PATCH
-from portcullis.host.process import Commands, shown
+from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
 from portcullis.host.workspace import (
     Workspace,
-    disk_full,
     disk_full_explained,
     free_mib,
     locked,
@@ -189,26 +185,9 @@ class EmulatorBuilder:
             shutil.copyfile(tree / "include/qemu/qemu-plugin.h", partial / "include/qemu-plugin.h")
             write_whole(partial / STAMP, json.dumps(made).encode())
 
-    def _checked(
-        self,
-        command: list[str | Path],
-        what: str,
-        cwd: Path | None = None,
-        watch: Callable[[str], None] | None = None,
-    ) -> None:
-        environment = dict(os.environ)
-        environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
-        environment.setdefault("CCACHE_BASEDIR", str(self.folder))
-        environment.setdefault("CCACHE_DEPEND", "1")
-        finished = self.commands.logged(command, self.log, cwd=cwd, env=environment, watch=watch)
-        if finished.status == 0:
-            return
-        if disk_was_full(finished.output):
-            raise disk_full(self.workspace.cache)
-        raise ToolError(
-            f"{what} failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
-            f"log: {self.log}\n  again: {shown(command)}",
-        )
+    def _checked(self, command: list[str | Path], what: str, cwd: Path | None = None, **options: object) -> None:
+        variables = environment(self.workspace, self.folder)
+        run_step(self.workspace, self.commands, command, self.log, what, cwd=cwd, env=variables, **options)
 
 
 def emulator_for(workspace: Workspace, commands: Commands, arch: str, jobs: int) -> str:

@@ -2,27 +2,22 @@
 """Runs the emulator's tests: bare-metal programs, and Linux' own tests on an unmodified kernel."""
 
 import gzip
-import hashlib
-import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.buildlog import compiled_files, first_error
 from portcullis.core.cpio import Entry, character_device, directory, newc, regular
 from portcullis.core.emulator import EmulatorTest, bare_command, linux_command, problems
-from portcullis.core.kconfig import parse_config, parse_fragment, unmet
 from portcullis.core.splats import last_lines
-from portcullis.errors import ToolError
+from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.building import run_step
 from portcullis.host.guest import FOLDERS
 from portcullis.host.process import Commands, shown, start, stop
-from portcullis.host.screen import step
-from portcullis.host.sources import Source, fetch
+from portcullis.host.sources import fetch
 from portcullis.host.workspace import Workspace, locked, write_whole
 
 CROSS = "aarch64-linux-gnu-"
-FRAGMENT = "arm64-emulator.config"
+LANE = "kselftests"
 TICK = 0.05  # seconds
 
 
@@ -57,8 +52,8 @@ class TestPrograms:
 
     def kernel(self) -> Path:
         """Image of the distribution's unmodified kernel for arm64."""
-        with locked(self.folder / "kernel.lock"):
-            return self._kernel(fetch(self.workspace, self.commands))
+        options = BuildOptions(lane=LANE, arch="arm64", jobs=self.jobs)
+        return Builder(self.workspace, self.commands, options).run().image
 
     def initramfs(self) -> Path:
         """Linux' own tests, and what runs them."""
@@ -66,7 +61,9 @@ class TestPrograms:
         output, target = self.folder / "kselftests", self.folder / "initramfs.cpio.gz"
         with locked(self.folder / "initramfs.lock"):
             here = self.workspace.root / "emulator" / "kselftests"
-            words = [f"LINUX={source.path}", f"HEADERS={self.folder}/kernel/usr/include", f"CROSS_COMPILE={CROSS}"]
+            headers = self.folder / "headers"
+            self._make(["-C", source.path, f"O={headers}", "ARCH=arm64", "headers"], "making the kernel's headers")
+            words = [f"LINUX={source.path}", f"HEADERS={headers}/usr/include", f"CROSS_COMPILE={CROSS}"]
             self._make(["-C", here, f"O={output}", *words], "building Linux' own tests")
             entries: list[Entry] = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
             entries.append(character_device("dev/console", 5, 1))
@@ -77,57 +74,8 @@ class TestPrograms:
             write_whole(target, gzip.compress(newc(entries), 6, mtime=0))
         return target
 
-    def _kernel(self, source: Source) -> Path:
-        folder = self.folder / "kernel"
-        image = folder / "arch/arm64/boot/Image"
-        fragment = self.workspace.kernel / "configs" / FRAGMENT
-        key = hashlib.sha256(f"{source.path}\0{fragment.read_text()}".encode()).hexdigest()
-        stamp = folder / "portcullis-built.txt"
-        if image.is_file() and stamp.is_file() and stamp.read_text() == key:
-            return image
-        stamp.unlink(missing_ok=True)
-        folder.mkdir(parents=True, exist_ok=True)
-        make = ["-C", source.path, f"O={folder}", "ARCH=arm64", f"CROSS_COMPILE={CROSS}", f"CC=ccache {CROSS}gcc"]
-        with step("configuring the kernel (arm64)"):
-            self._make([*make, "tinyconfig"], "configuring")
-            merge = [source.path / "scripts/kconfig/merge_config.sh", "-m", "-O", folder, folder / ".config", fragment]
-            self._checked(merge, "merging the configuration", cwd=source.path)
-            self._make([*make, "olddefconfig"], "configuring")
-        missing = unmet(parse_fragment(fragment.read_text()), parse_config((folder / ".config").read_text()))
-        if missing:
-            raise ToolError(f"the kernel did not take {', '.join(item.name for item in missing)}")
-        count = 0
-        with step("building the kernel (arm64)", "kernel (arm64) built") as progress:
-
-            def watch(piece: str) -> None:
-                nonlocal count
-                count += compiled_files(piece)
-                progress.update(f"{count} files")
-
-            self._make([*make, "headers", "Image"], "the build", watch=watch)
-        write_whole(stamp, key.encode())
-        return image
-
-    def _make(self, words: list[str | Path], what: str, watch: Callable[[str], None] | None = None) -> None:
-        self._checked(["make", f"-j{self.jobs}", *words], what, watch=watch)
-
-    def _checked(
-        self,
-        command: list[str | Path],
-        what: str,
-        cwd: Path | None = None,
-        watch: Callable[[str], None] | None = None,
-    ) -> None:
-        environment = {**os.environ, "KBUILD_BUILD_USER": "portcullis", "KBUILD_BUILD_HOST": "localhost"}
-        environment.setdefault("CCACHE_DIR", str(self.workspace.cache / "ccache"))
-        for name in ("MAKEFLAGS", "MFLAGS", "KBUILD_OUTPUT"):
-            environment.pop(name, None)
-        finished = self.commands.logged(command, self.log, cwd=cwd, env=environment, watch=watch)
-        if finished.status != 0:
-            raise ToolError(
-                f"{what} failed: {first_error(finished.output)}\n{last_lines(finished.output)}",
-                f"log: {self.log}\n  again: {shown(command)}",
-            )
+    def _make(self, words: list[str | Path], what: str) -> None:
+        run_step(self.workspace, self.commands, ["make", f"-j{self.jobs}", *words], self.log, what)
 
 
 def run_test(workspace: Workspace, test: EmulatorTest, binary: Path, programs: TestPrograms) -> Outcome:

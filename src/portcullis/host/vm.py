@@ -29,7 +29,10 @@ TICK = 0.05  # seconds
 
 @dataclass(frozen=True)
 class Boot:
-    """What came of a boot. `trouble` says why there is no `#done`, empty when there is one."""
+    """What came of a boot.
+
+    `trouble` says why there is no `#done`, empty when there is one; `executed` is what a plugin counted.
+    """
 
     results: GuestResults
     results_text: str
@@ -37,6 +40,7 @@ class Boot:
     folder: Path
     seconds: float
     trouble: str
+    executed: str | None = None
 
 
 class VirtualMachine:
@@ -140,12 +144,13 @@ def run_job(
     nmi_rate: int = 0,
     label: str = "",
     emulator: str = "qemu-system-x86_64",
+    plugin: Path | None = None,
 ) -> Boot:
     """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError."""
     with tempfile.TemporaryDirectory(prefix="portcullis-qmp-") as sockets:
         folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label or machine.job)
         files = Files(
-            kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp", emulator
+            kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp", emulator, plugin
         )
         if commands.dry_run:
             commands.capture(qemu_command(machine, files))
@@ -166,6 +171,7 @@ def run_job(
         folder,
         time.monotonic() - started,
         "" if results.status is not None else trouble,
+        _read(files.counts) if plugin else None,
     )
 
 

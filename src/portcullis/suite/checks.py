@@ -6,7 +6,7 @@ import re
 from portcullis.core.ktap import leaves, parse_ktap
 from portcullis.core.results import GuestResults
 from portcullis.core.splats import scan_console
-from portcullis.suite.cases import Case
+from portcullis.suite.case import Case
 
 MOST_SHOWN = 8
 

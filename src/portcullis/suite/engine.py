@@ -6,25 +6,28 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from portcullis.commands.bench import measured
 from portcullis.core.elf import Image
 from portcullis.core.emulator import test_by_case
 from portcullis.core.jumplabels import sites_of_key
+from portcullis.core.machine import Machine
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.counting import counted, measured
 from portcullis.host.emulator import emulator_for
 from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.guest import build_initramfs
+from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
 from portcullis.suite import static
-from portcullis.suite.cases import Case
+from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, problems_of_boot, shorten
 
 STATIC_KEY = "kpkeys_pgtables_key"
+INLINED = "__kern_my_cpu_offset"
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Engine:
             "bench": self._bench,
             "nops": self._nops,
             "espfix": self._espfix,
+            "no-calls": self._no_calls,
             "emulator": self._emulator,
         }
         if case.kind in own:
@@ -133,12 +137,21 @@ class Engine:
             return "failed", f"{module}: {error}", ""
         return ("passed", "", "") if calls else ("failed", f"{module.name} does not call kpkeys_ptp_alloc()", "")
 
+    def _no_calls(self, case: Case) -> tuple[str, str, str]:
+        """What guards and noinstr code are made of has no copy of its own that they could call."""
+        vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
+        try:
+            copies = Image(vmlinux.read_bytes()).symbols({INLINED})
+        except (OSError, ValueError) as error:
+            return "failed", f"{vmlinux}: {error}", ""
+        return ("failed", f"{INLINED}() is called", "") if copies else ("passed", "", "")
+
     def _emulator(self, case: Case) -> tuple[str, str, str]:
         programs = TestPrograms(self.workspace, self.commands, self.options.jobs)
         outcome = run_test(self.workspace, test_by_case(case.name), Path(self.emulator("arm64")), programs)
         return ("failed" if outcome.problems else "passed"), shorten(outcome.problems), str(outcome.folder)
 
-    def _run_job(self, case: Case, machine: object = None) -> Boot:
+    def _run_job(self, case: Case, machine: Machine | None = None, plugin: Path | None = None) -> Boot:
         kernel = self.kernel(case.lane, case.arch)
         chosen = machine or case.machine
         return run_job(
@@ -150,6 +163,7 @@ class Engine:
             nmi_rate=case.nmi_rate,
             label=case.name,
             emulator=self.emulator(case.arch),
+            plugin=plugin,
         )
 
     def _boot(self, case: Case) -> tuple[str, str, str]:
@@ -160,7 +174,8 @@ class Engine:
         return "passed", describe(case, boot.results, boot.console), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
-        attacks = known_attacks(self.workspace, case.arch)
+        known = known_attacks(self.workspace, case.arch)
+        attacks = tuple(attack for attack in known if attack.name not in case.without)
         outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)
         )
@@ -178,10 +193,11 @@ class Engine:
         return "passed", f"{len(outcomes)} attacks as expected in {len(boots)} boot(s)", log
 
     def _bench(self, case: Case) -> tuple[str, str, str]:
-        boot = self._run_job(case)
+        plugin = counting_plugin(self.workspace, self.commands, case.arch, self.options.jobs)
+        boot = counted(case.machine, lambda machine: self._run_job(case, machine, plugin))
         bad = [
             f"{row.bound.bench}: {row.bound.counter} is {row.value}, at most {row.limit}"
-            for row in measured(boot)
+            for row in measured(boot, case.arch)
             if not row.good
         ]
         return ("failed" if bad else "passed"), shorten(bad), str(boot.folder)

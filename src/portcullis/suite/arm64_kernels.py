@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Test cases of arm64 kernels other than the default one. All are long."""
+
+from portcullis.core.machine import Machine
+from portcullis.suite.case import STRESS_TIME, Case, attacks, boot, kunit
+
+ARM64 = Machine(arch="arm64")
+# A block where a PUD entry would be needs pages of 4 KiB.
+NO_PUD_BLOCKS = ("user-pud-leaf",)
+
+
+def _build(lane: str, what: str) -> Case:
+    return Case(f"build-arm64-{lane}", "build", what, lane=lane, machine=ARM64, long=True)
+
+
+def _boot(lane: str, job: str, what: str, **rest: object) -> Case:
+    return boot(f"arm64-{lane}-{job}", what, job, arch="arm64", lane=lane, long=True, **rest)
+
+
+def _paging(lane: str, what: str, without: tuple[str, ...] = ()) -> tuple[Case, ...]:
+    return (
+        kunit(f"arm64-{lane}-kunit", lane=lane, long=True, arch="arm64"),
+        _boot(lane, "stress", f"stress with {what}", timeout=STRESS_TIME),
+        *attacks(f"arm64-{lane}-", ("off", "enforce"), arch="arm64", lane=lane, long=True, without=without),
+    )
+
+
+ARM64_KERNELS = (
+    _build("64k", "64 KiB pages"),
+    _build("16k", "16 KiB pages"),
+    _build("va39", "39-bit addresses"),
+    _build("debug", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX"),
+    _build("kasan", "KASAN"),
+    *_paging("64k", "64 KiB pages", NO_PUD_BLOCKS),
+    *_paging("va39", "39-bit addresses"),
+    _boot("16k", "stress", "stress with 16 KiB pages", timeout=STRESS_TIME),
+    _boot("debug", "check", "debug kernel boots clean", timeout=240.0),
+    _boot("debug", "stress", "stress on the debug kernel", timeout=2 * STRESS_TIME),
+    _boot("kasan", "check", "KASAN kernel boots clean", memory=2048, timeout=400.0),
+    _boot("kasan", "stress", "stress on the KASAN kernel", memory=2048, timeout=1800.0),
+)

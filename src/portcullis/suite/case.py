@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a test case is, and how the common kinds of them are made."""
+
+from dataclasses import dataclass, field, replace
+
+from portcullis.core.machine import MODES, Machine
+from portcullis.core.verdicts import ATTACKED_MACHINE
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of the test table.
+
+    `kind` selects how it runs. `long` cases run with --full only. `allowed` names console complaints that are
+    expected (see core/splats.py); `console` holds patterns that the console must contain; `without` names attacks
+    that this kernel has no object for.
+    """
+
+    name: str
+    kind: str
+    what: str
+    lane: str = "default"
+    machine: Machine = field(default_factory=Machine)
+    nmi_rate: int = 0  # per second
+    allowed: tuple[str, ...] = ()
+    console: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    long: bool = False
+
+    @property
+    def arch(self) -> str:
+        """Architecture of the kernel."""
+        return self.machine.arch
+
+
+HARDENED = {
+    "enforce": r"kpkeys: page tables hardened: mode enforce",
+    "audit": r"kpkeys: page tables hardened: mode audit",
+    "off": r"kpkeys: off",
+}
+STRESS_TIME = 420.0  # seconds; debug kernels are slow in an emulator
+NMI_TESTED = r"ok \d+ test_nmi_runs_shut\s*\n"  # and not skipped
+# A store that audit lets through leaves its report and nothing else; other modes may kill the attacker.
+AUDITED = ("violation", "open-section")
+
+
+def boot(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
+    """A boot that runs one job; `rest` has fields of the case or of the machine."""
+    machine_fields = {key: rest.pop(key) for key in list(rest) if key in Machine.__dataclass_fields__}
+    machine = Machine(job=job, mode=mode, **machine_fields)  # type: ignore[arg-type]
+    console = (HARDENED["off" if not machine.pks else mode], *rest.pop("console", ()))  # type: ignore[misc]
+    return Case(name, "boot", what, machine=machine, console=console, **rest)  # type: ignore[arg-type]
+
+
+def kunit(
+    name: str, lane: str = "default", long: bool = False, console: tuple[str, ...] = (), **machine_fields: object
+) -> Case:
+    """A boot that runs the KUnit suites; `console` holds patterns beyond those of every such boot."""
+    fields = {"append": "init_on_alloc=1 init_on_free=1", "nodes": 2, "timeout": 300.0, **machine_fields}
+    return Case(
+        name,
+        "boot",
+        "KUnit suites of the kernel part",
+        lane=lane,
+        machine=Machine(job="kunit", kunit=True, **fields),  # type: ignore[arg-type]
+        allowed=("violation", "trace", "warning", "open-section"),
+        console=(
+            HARDENED["enforce"],
+            r"section left open by kpkeys-test\[\d+\] at a task switch",
+            r"section left open by kunit\[\d+\] on return to user space",
+            *console,
+        ),
+        long=long,
+    )
+
+
+def bench(name: str, lane: str = "default", arch: str = "x86", long: bool = False) -> Case:
+    """A boot that counts register writes."""
+    machine = Machine(job="bench", timeout=300.0, arch=arch)
+    what = "writes to the pkey register within their bounds"
+    return Case(name, "bench", what, lane=lane, machine=machine, long=long)
+
+
+def attacks(prefix: str, modes: tuple[str, ...] = MODES, **rest: object) -> tuple[Case, ...]:
+    """The attack corpus, a case for each mode; `rest` has fields of the case or of the machine."""
+    machine_fields = {key: rest.pop(key) for key in list(rest) if key in Machine.__dataclass_fields__}
+    return tuple(
+        Case(
+            f"{prefix}attacks-{mode}",
+            "attacks",
+            f"the attack corpus, kpkeys={mode}",
+            machine=replace(ATTACKED_MACHINE, mode=mode, **machine_fields),  # type: ignore[arg-type]
+            allowed=AUDITED if mode == "audit" else ("all",),
+            **rest,  # type: ignore[arg-type]
+        )
+        for mode in modes
+    )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The boots that combine mode, paging, isolation and number of CPUs, for both architectures."""
+
+from itertools import product
+
+from portcullis.core.machine import MODES
+from portcullis.suite.case import Case, boot
+
+CPUS = (1, 2, 4)
+ISOLATION = (True, False)
+PAGING = {
+    "5level": {},
+    "4level": {"la57": False},
+    "1gleaf": {"memory": 3072},
+    "nopks": {"pks": False},
+}
+# Spread so that every pair of (mode, paging), (mode, isolation), (paging, isolation) and each number of CPUs occurs.
+SPREAD = {
+    ("enforce", "5level", True, 1),
+    ("enforce", "5level", False, 4),
+    ("enforce", "4level", True, 4),
+    ("enforce", "4level", False, 1),
+    ("enforce", "1gleaf", True, 2),
+    ("enforce", "1gleaf", False, 4),
+    ("enforce", "nopks", True, 2),
+    ("audit", "5level", True, 2),
+    ("audit", "4level", False, 4),
+    ("audit", "1gleaf", True, 1),
+    ("audit", "nopks", False, 1),
+    ("off", "5level", False, 2),
+    ("off", "4level", True, 1),
+    ("off", "1gleaf", False, 2),
+    ("off", "nopks", True, 4),
+}
+ARM64_PAGING = {"4k48": "default", "4k39": "va39", "16k": "16k", "64k": "64k"}  # to the lane
+NO_POE = "nopoe"  # stands where the mode would: without POE all modes are the same
+
+
+def _case(prefix: str, mode: str, paging: str, pti: bool, cpus: int, **rest: object) -> Case:
+    name = f"{prefix}matrix-{mode}-{paging}-{'pti' if pti else 'nopti'}-{cpus}cpu"
+    what = f"kpkeys={mode}, {paging}, isolation {'on' if pti else 'off'}, {cpus} CPU(s)"
+    booted = "enforce" if mode == NO_POE else mode
+    return boot(name, what, "check", booted, pti=pti, cpus=cpus, **rest)
+
+
+def x86_matrix() -> tuple[Case, ...]:
+    """All combinations; those that are not in SPREAD are long."""
+    return tuple(
+        _case("", *spot, long=spot not in SPREAD, **PAGING[spot[1]]) for spot in product(MODES, PAGING, ISOLATION, CPUS)
+    )
+
+
+def arm64_spots() -> tuple[tuple[str, str, bool, int], ...]:
+    """All combinations of mode, paging and number of CPUs; isolation is on in every other one."""
+    axes = (*MODES, NO_POE), tuple(ARM64_PAGING), CPUS
+    return tuple(
+        (mode, paging, bool((axes[0].index(mode) + axes[1].index(paging) + CPUS.index(cpus)) % 2), cpus)
+        for mode, paging, cpus in product(*axes)
+    )
+
+
+def arm64_matrix() -> tuple[Case, ...]:
+    """All long: each page size is a kernel of its own."""
+    return tuple(
+        _case("arm64-", *spot, arch="arm64", lane=ARM64_PAGING[spot[1]], pks=spot[0] != NO_POE, long=True)
+        for spot in arm64_spots()
+    )
