@@ -18,11 +18,12 @@ static void patch_text(void)
 	int i;
 
 	/*
-	 * Nothing that the other CPU runs meanwhile: recording command names
-	 * would patch the scheduler, and QEMU may run what was there before.
+	 * Nothing that runs meanwhile, for QEMU may run what was there before:
+	 * not read() and write(), which the attacker calls, and not the
+	 * scheduler, which recording command names would patch.
 	 */
 	file_write(TRACING "trace_options", "norecord-cmd");
-	file_write(TRACING "set_ftrace_filter", "ksys_*");
+	file_write(TRACING "set_ftrace_filter", "ksys_s*");
 	for (i = 0; i < PATCH_ROUNDS; i++) {
 		file_write(TRACING "current_tracer", "function");
 		file_write(TRACING "current_tracer", "nop");
