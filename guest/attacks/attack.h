@@ -93,7 +93,6 @@ void setuid_program_create(void);
 /* helper.c: a root process that makes the kernel patch its own text */
 void helper_start(void);
 void helper_patch_text(void);
-bool helper_is_busy(void);
-void helper_wait(void);
+void helper_stop(void);
 
 #endif

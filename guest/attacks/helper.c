@@ -1,34 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A root process that has the kernel patch its own text, by way of ftrace. */
-#include <fcntl.h>
+/* A root process that has the kernel patch its own text, by way of BPF. */
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "attack.h"
-#include "files.h"
-
-#define TRACING		"/sys/kernel/tracing/"
-#define PATCH_ROUNDS	20
+#include "bpf.h"
 
 static int helper = -1;
 
-static void patch_text(void)
+static bool has_input(int fd)
 {
-	int i;
+	struct pollfd input = { .fd = fd, .events = POLLIN };
 
-	/*
-	 * Nothing that runs meanwhile, for QEMU may run what was there before:
-	 * not read() and write(), which the attacker calls, and not the
-	 * scheduler, which recording command names would patch.
-	 */
-	file_write(TRACING "trace_options", "norecord-cmd");
-	file_write(TRACING "set_ftrace_filter", "ksys_s*");
-	for (i = 0; i < PATCH_ROUNDS; i++) {
-		file_write(TRACING "current_tracer", "function");
-		file_write(TRACING "current_tracer", "nop");
-	}
-	file_write(TRACING "set_ftrace_filter", "\n");
+	return poll(&input, 1, 0) != 0;
+}
+
+/*
+ * Text that nothing runs: under QEMU a CPU may run into what was there before
+ * when existing code is patched, and the function tracer patches the scheduler.
+ */
+static void patch_text(int fd)
+{
+	bpf_jit_on();
+	while (!has_input(fd))
+		close(bpf_load(0));
 }
 
 static void helper_main(int fd)
@@ -36,8 +32,8 @@ static void helper_main(int fd)
 	char go;
 
 	while (read(fd, &go, 1) == 1) {
-		patch_text();
-		if (write(fd, &go, 1) != 1)
+		patch_text(fd);
+		if (read(fd, &go, 1) != 1 || write(fd, &go, 1) != 1)
 			break;
 	}
 	_exit(0);
@@ -57,23 +53,22 @@ void helper_start(void)
 	helper = fds[0];
 }
 
-void helper_patch_text(void)
+static void tell_helper(void)
 {
 	if (write(helper, "p", 1) != 1)
 		_exit(1);
 }
 
-bool helper_is_busy(void)
+void helper_patch_text(void)
 {
-	struct pollfd answer = { .fd = helper, .events = POLLIN };
-
-	return poll(&answer, 1, 0) == 0;
+	tell_helper();
 }
 
-void helper_wait(void)
+void helper_stop(void)
 {
 	char done;
 
+	tell_helper();
 	if (read(helper, &done, 1) != 1)
 		_exit(1);
 }

