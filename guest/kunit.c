@@ -40,21 +40,23 @@ static void suite(const char *name)
 }
 
 /* The kernel logs it, too; the host looks for that. */
-static void left_open(void)
+static void left_open(const char *domain, const char *level)
 {
 	unsigned long before = kpkeys_stat("left_open"), noticed;
+	char name[64];
 	int i;
 
 	if (access(KPKEYS_DIR "leave_open", F_OK) || !kpkeys_stat("boot_pages"))
 		return;
+	snprintf(name, sizeof(name), "section for %s left open", domain);
 	/* More than once: preemption may get there before the way out. */
 	for (i = 0; i < 3; i++)
-		file_write(KPKEYS_DIR "leave_open", "1");
+		file_write(KPKEYS_DIR "leave_open", level);
 	noticed = kpkeys_stat("left_open") - before;
 	if (noticed)
-		result_ok("section left open");
+		result_ok(name);
 	else
-		result_fail("section left open", "none of 3 noticed");
+		result_fail(name, "none of 3 noticed");
 }
 
 int main(void)
@@ -72,7 +74,8 @@ int main(void)
 	}
 	if (dir)
 		closedir(dir);
-	left_open();
+	left_open("page tables", "1");
+	left_open("secrets", "2");
 	if (!suites && access(KPKEYS_DIR "stats", F_OK))
 		result_skip("kunit", "a kernel without kpkeys has no suites");
 	else if (!suites)

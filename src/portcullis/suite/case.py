@@ -67,6 +67,7 @@ def kunit(
         console=(
             HARDENED["enforce"],
             r"section left open by kpkeys-test\[\d+\] at a task switch",
+            r"section left open by kpkeys-secret\[\d+\] at a task switch",
             r"section left open by kunit\[\d+\] on return to user space",
             *console,
         ),

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kernel protection keys: memory that only its own helpers may write.
+ * Kernel protection keys: memory that only its own helpers may write, or read.
  *
  * A level names a set of rights. At KPKEYS_LVL_DEFAULT everything a domain
- * owns is read-only; a helper raises the level on its own CPU for as long as
- * it writes:
+ * owns is read-only, and a secret cannot even be read; a helper raises the
+ * level on its own CPU for as long as it writes:
  *
  *	guard(kpkeys_hardened_pgtables)();
  *	WRITE_ONCE(*ptep, pte);
+ *
+ * See <linux/kpkeys_secrets.h> for where secrets live.
  *
  * Between the two nothing may sleep, and nothing may call back into code that
  * does not need the raised level.
@@ -19,10 +21,27 @@
 #ifndef _LINUX_KPKEYS_H
 #define _LINUX_KPKEYS_H
 
+#include <linux/kconfig.h>
 #include <linux/types.h>
 
 struct page;
 struct pt_regs;
+
+/**
+ * enum kpkeys_level - what the current context may write
+ * @KPKEYS_LVL_DEFAULT: nothing that a domain owns
+ * @KPKEYS_LVL_PGTABLES: page-table pages
+ * @KPKEYS_LVL_SECRET: secrets, which no other level may even read
+ * @KPKEYS_NR_LEVELS: number of levels
+ *
+ * The rights of each are in the architecture's ARCH_KPKEYS_LEVELS table.
+ */
+enum kpkeys_level {
+	KPKEYS_LVL_DEFAULT,
+	KPKEYS_LVL_PGTABLES,
+	KPKEYS_LVL_SECRET,
+	KPKEYS_NR_LEVELS,
+};
 
 /* Code that is also built for the decompressor or the vDSO has no gate. */
 #if defined(CONFIG_KPKEYS) && !defined(__DISABLE_EXPORTS) && \
@@ -40,20 +59,6 @@ struct pt_regs;
 #include <asm/kpkeys.h>
 #include <asm/page.h>
 #include <asm/percpu.h>
-
-/**
- * enum kpkeys_level - what the current context may write
- * @KPKEYS_LVL_DEFAULT: nothing that a domain owns
- * @KPKEYS_LVL_PGTABLES: page-table pages
- * @KPKEYS_NR_LEVELS: number of levels
- *
- * The rights of each are in the architecture's ARCH_KPKEYS_LEVELS table.
- */
-enum kpkeys_level {
-	KPKEYS_LVL_DEFAULT,
-	KPKEYS_LVL_PGTABLES,
-	KPKEYS_NR_LEVELS,
-};
 
 /* What kpkeys_set_level() returns when it had nothing to write. */
 #define KPKEYS_LVL_UNCHANGED	0xff
@@ -122,8 +127,9 @@ struct kpkeys_cpu {
  * @publishes: sections whose end published kernel entries
  * @exceptions_open: exceptions taken while a section was open
  * @left_open: sections somebody forgot to close
- * @violations: stores a pkey stopped (or reported)
+ * @violations: accesses a pkey stopped (or reported)
  * @pool_hits: page-table pages served without a lock
+ * @secrets: sections that opened the secrets
  */
 struct kpkeys_counters {
 	unsigned long	reg_writes;
@@ -134,6 +140,7 @@ struct kpkeys_counters {
 	unsigned long	left_open;
 	unsigned long	violations;
 	unsigned long	pool_hits;
+	unsigned long	secrets;
 };
 
 DECLARE_STATIC_KEY_FALSE(kpkeys_pgtables_key);
@@ -146,8 +153,8 @@ static __always_inline bool kpkeys_pgtables_enabled(void)
 	return static_branch_unlikely(&kpkeys_pgtables_key);
 }
 
-/* A sum over the table: the term of @level, and nothing for the others. */
-#define __KPKEYS_GRANTS(name, grants)	+ (level == (name) ? (grants) : 0)
+/* Over the table: the term of @level, and nothing for the others. */
+#define __KPKEYS_GRANTS(name, grants)	| (level == (name) ? (grants) : 0)
 
 static __always_inline kpkeys_reg_t kpkeys_level_reg(unsigned int level)
 {
@@ -215,6 +222,8 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 		return KPKEYS_LVL_UNCHANGED;
 	}
 	__kpkeys_raise(level);
+	if (level == KPKEYS_LVL_SECRET)
+		raw_cpu_inc(kpkeys_counters.secrets);
 	return old;
 }
 
@@ -234,28 +243,6 @@ static __always_inline void kpkeys_restore_level(u8 old)
 		__kpkeys_lower(old);
 	preempt_enable_notrace();
 }
-
-/*
- * guard(kpkeys_hardened_pgtables)(): the scope may write page tables. Spelled
- * out, because DEFINE_CLASS() leaves inlining to the compiler.
- */
-typedef u8 class_kpkeys_hardened_pgtables_t;
-static __always_inline u8 class_kpkeys_hardened_pgtables_constructor(void)
-{
-	return kpkeys_set_level(KPKEYS_LVL_PGTABLES);
-}
-
-static __always_inline void class_kpkeys_hardened_pgtables_destructor(u8 *old)
-{
-	kpkeys_restore_level(*old);
-}
-
-static __always_inline void *class_kpkeys_hardened_pgtables_lock_ptr(u8 *old)
-{
-	return old;
-}
-static __maybe_unused const bool
-class_kpkeys_hardened_pgtables_is_conditional = false;
 
 /**
  * kpkeys_defer_publish - leave barriers to the end of the section
@@ -449,23 +436,43 @@ static inline bool kpkeys_handle_fault(struct pt_regs *regs,
 static inline bool kpkeys_handle_debug(struct pt_regs *regs) { return false; }
 static inline bool kpkeys_wanted(void) { return false; }
 
-typedef u8 class_kpkeys_hardened_pgtables_t;
-static __always_inline u8 class_kpkeys_hardened_pgtables_constructor(void)
+static __always_inline u8 kpkeys_set_level(const unsigned int level)
 {
 	return 0;
 }
 
-static __always_inline void class_kpkeys_hardened_pgtables_destructor(u8 *old)
-{
-}
-
-static __always_inline void *class_kpkeys_hardened_pgtables_lock_ptr(u8 *old)
-{
-	return old;
-}
-static __maybe_unused const bool
-class_kpkeys_hardened_pgtables_is_conditional = false;
+static __always_inline void kpkeys_restore_level(u8 old) { }
 
 #endif /* KPKEYS_BUILT_IN */
+
+/*
+ * A guard that is always inlined: DEFINE_CLASS() leaves that to the compiler.
+ * @used: a constant; false if the kernel is built without the domain
+ */
+#define DEFINE_KPKEYS_GUARD(name, level, used)				\
+typedef u8 class_##name##_t;						\
+static __always_inline u8 class_##name##_constructor(void)		\
+{									\
+	return (used) ? kpkeys_set_level(level) : 0;			\
+}									\
+									\
+static __always_inline void class_##name##_destructor(u8 *old)		\
+{									\
+	if (used)							\
+		kpkeys_restore_level(*old);				\
+}									\
+									\
+static __always_inline void *class_##name##_lock_ptr(u8 *old)		\
+{									\
+	return old;							\
+}									\
+static __maybe_unused const bool class_##name##_is_conditional = false
+
+/* guard(kpkeys_hardened_pgtables)(): the scope may write page tables. */
+DEFINE_KPKEYS_GUARD(kpkeys_hardened_pgtables, KPKEYS_LVL_PGTABLES, true);
+
+/* guard(kpkeys_secret)(): the scope may read and write secrets. */
+DEFINE_KPKEYS_GUARD(kpkeys_secret, KPKEYS_LVL_SECRET,
+		    IS_ENABLED(CONFIG_KPKEYS_SECRETS));
 
 #endif /* _LINUX_KPKEYS_H */

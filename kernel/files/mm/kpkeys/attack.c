@@ -7,6 +7,8 @@
  *
  *	write ctx=task form=plain fault=oops addr=0x... data=hexbytes
  *	read addr=0x... count=N
+ *	load form=plain addr=0x... count=N
+ *	copy addr=0x... count=N to=0x...
  *	symbol name=NAME [cpu=N]
  *	task [pid=N]
  *	walk addr=0x... [level=N] [pid=N] [name=MM_POINTER] [half=user]
@@ -16,8 +18,9 @@
  *	vmalloc count=PAGES, vfree
  *	call addr=0x...
  *
- * Errors are those of write(); a store that was refused gives -EFAULT, or
- * kills the writer where fault=oops asks for a store without a fixup.
+ * Errors are those of write(); an access that was refused gives -EFAULT, or
+ * kills the writer where it has no fixup: a store with fault=oops, a plain load,
+ * and copy on some architectures.
  *
  * Use pwrite() and pread() on a file that is shared by fork(): a write() that
  * dies leaves the lock of the file position held.
@@ -45,6 +48,8 @@ struct attack_command {
 static const struct attack_command attack_commands[] = {
 	{ "write", true, attack_store_in_context },
 	{ "read", false, attack_read },
+	{ "load", true, attack_load },
+	{ "copy", true, attack_copy },
 	{ "symbol", false, attack_symbol },
 	{ "task", false, attack_task },
 	{ "walk", false, attack_walk },

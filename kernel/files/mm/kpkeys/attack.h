@@ -36,11 +36,11 @@ enum attack_context {
 };
 
 /**
- * enum attack_form - the instructions that store
+ * enum attack_form - the instructions that store, or load
  * @ATTACK_PLAIN: ordinary mov of 8, 4, 2 or 1 bytes
  * @ATTACK_MEMCPY: string move
  * @ATTACK_CMPXCHG: locked compare and exchange, 8 bytes at a time
- * @ATTACK_NOFAULT: copy_to_kernel_nofault()
+ * @ATTACK_NOFAULT: copy_to_kernel_nofault() or copy_from_kernel_nofault()
  */
 enum attack_form {
 	ATTACK_PLAIN,
@@ -68,7 +68,9 @@ struct attack_store {
 /**
  * struct attack_request - a parsed command
  * @context: where to store from
- * @store: what to store; @store.addr also is the address of other commands
+ * @store: what to store; @store.addr also is the address of other commands,
+ *	and @store.form how to load
+ * @to: user address to copy to
  * @cpu: CPU number or -1
  * @pid: process looked at, 0 is the caller
  * @level: page-table level, 1 is PTE, 5 is PGD, 0 is the leaf
@@ -82,6 +84,7 @@ struct attack_store {
 struct attack_request {
 	enum attack_context context;
 	struct attack_store store;
+	unsigned long to;
 	int cpu;
 	int pid;
 	unsigned int level;
@@ -122,6 +125,9 @@ int attack_store_in_context(struct attack_file *file,
 int attack_sleep(struct attack_file *file, struct attack_request *request);
 int attack_wake(struct attack_file *file, struct attack_request *request);
 void attack_sleeper_release(struct attack_file *file);
+
+int attack_load(struct attack_file *file, struct attack_request *request);
+int attack_copy(struct attack_file *file, struct attack_request *request);
 
 int attack_read(struct attack_file *file, struct attack_request *request);
 int attack_symbol(struct attack_file *file, struct attack_request *request);

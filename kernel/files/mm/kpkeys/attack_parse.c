@@ -55,6 +55,11 @@ static int parse_addr(struct attack_request *request, const char *value)
 	return kstrtoul(value, 16, &request->store.addr);
 }
 
+static int parse_to(struct attack_request *request, const char *value)
+{
+	return kstrtoul(value, 16, &request->to);
+}
+
 static int parse_data(struct attack_request *request, const char *value)
 {
 	size_t len = strlen(value) / 2;
@@ -119,6 +124,7 @@ static const struct {
 	{ "form", parse_form },
 	{ "fault", parse_fault },
 	{ "addr", parse_addr },
+	{ "to", parse_to },
 	{ "data", parse_data },
 	{ "cpu", parse_cpu },
 	{ "pid", parse_pid },

@@ -32,14 +32,16 @@ static void close_for_audit(void)
 	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 }
 
-/* An open gate for the frame's code; an NMI in between finds its own slot. */
+/*
+ * An open gate for the frame's code; an NMI in between finds its own slot. Open
+ * for every domain: one instruction may read a secret and write a page table.
+ */
 static void save_open_gate(unsigned long frame, u8 n)
 {
 	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
 	barrier();
 	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
-	raw_cpu_write(kpkeys_cpu.saved[n].reg,
-		      kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	raw_cpu_write(kpkeys_cpu.saved[n].reg, kpkeys_audit_reg());
 	raw_cpu_write(kpkeys_cpu.saved[n].level, KPKEYS_LVL_DEFAULT);
 	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth, 0);
 }
@@ -76,19 +78,21 @@ static bool let_through(struct pt_regs *regs)
 bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
 			 unsigned long address)
 {
+	bool write = arch_kpkeys_is_write(error_code);
+
 	if (!kpkeys_pgtables_enabled() ||
 	    !arch_kpkeys_is_violation(error_code, address) ||
 	    kpkeys_state.proving)
 		return false;
-	kpkeys_report(regs, address);
+	kpkeys_report(regs, address, write);
 	return kpkeys_state.mode == KPKEYS_AUDIT &&
-	       arch_kpkeys_may_pass(regs, address) && let_through(regs);
+	       arch_kpkeys_may_pass(regs, address, write) && let_through(regs);
 }
 NOKPROBE_SYMBOL(kpkeys_handle_fault);
 
 /**
- * kpkeys_handle_debug - the end of a store that audit let through
- * @regs: behind the store
+ * kpkeys_handle_debug - the end of an access that audit let through
+ * @regs: behind the access
  *
  * The exception pushed the open gate it found; it must not come back.
  *

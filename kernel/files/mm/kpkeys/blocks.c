@@ -47,8 +47,34 @@ static void free_unkeyed(void *addr, unsigned int nr)
 		free_page((unsigned long)addr + i * PAGE_SIZE);
 }
 
-/* Some of the pages may be keyed. One that stays so must not be given away. */
-static void undo_keying(void *addr, unsigned int nr)
+/**
+ * kpkeys_block_alloc - take pages that are to be keyed from the page allocator
+ * @nid: preferred node
+ * @gfp: of the allocation that needs them; may sleep
+ * @order: as for alloc_pages()
+ *
+ * Return: the address of the first page, or NULL.
+ */
+void *kpkeys_block_alloc(int nid, gfp_t gfp, unsigned int order)
+{
+	struct page *page;
+
+	gfp &= ~(__GFP_ACCOUNT | __GFP_COMP | __GFP_HIGHMEM | __GFP_MOVABLE);
+	page = alloc_pages_node(nid, gfp, order);
+	if (!page)
+		return NULL;
+	split_page(page, order);
+	return page_address(page);
+}
+
+/**
+ * kpkeys_block_free - give pages back that may be keyed
+ * @addr: the first one
+ * @nr: how many
+ *
+ * One that stays keyed must not be given away.
+ */
+void kpkeys_block_free(void *addr, unsigned int nr)
 {
 	if (kpkeys_set_pkey(addr, nr, KPKEYS_PKEY_DEFAULT, false)) {
 		kpkeys_event(&kpkeys_events.unkeyed_fallbacks);
@@ -58,23 +84,31 @@ static void undo_keying(void *addr, unsigned int nr)
 	free_unkeyed(addr, nr);
 }
 
+/**
+ * kpkeys_block_key - key a block; in force after kpkeys_flush()
+ * @addr: as returned by kpkeys_block_alloc()
+ * @order: as given there
+ * @pkey: KPKEYS_PKEY_*
+ *
+ * Return: 0, or -errno: the block is gone then.
+ */
+int kpkeys_block_key(void *addr, unsigned int order, int pkey)
+{
+	int ret = kpkeys_set_pkey_noflush(addr, 1U << order, pkey, false);
+
+	if (ret)
+		kpkeys_block_free(addr, 1U << order);
+	return ret;
+}
+
 static void *alloc_keyed(int nid, gfp_t gfp, unsigned int order)
 {
-	struct page *page;
-	void *addr;
+	void *addr = kpkeys_block_alloc(nid, gfp, order);
 
-	page = alloc_pages_node(nid, gfp, order);
-	if (!page)
+	if (!addr)
 		return NULL;
-	split_page(page, order);
-	addr = page_address(page);
-	init_region(addr, page_to_nid(page), 1U << order);
-	if (kpkeys_set_pkey_noflush(addr, 1U << order, KPKEYS_PKEY_PGTABLES,
-				    false)) {
-		undo_keying(addr, 1U << order);
-		return NULL;
-	}
-	return addr;
+	init_region(addr, page_to_nid(virt_to_page(addr)), 1U << order);
+	return kpkeys_block_key(addr, order, KPKEYS_PKEY_PGTABLES) ? NULL : addr;
 }
 
 /* A chunk in a region that exists: its own header becomes a page as well. */
@@ -137,8 +171,7 @@ int kpkeys_depot_refill(int nid, gfp_t gfp)
 	unsigned int order = KPKEYS_REGION_ORDER;
 	void *addr;
 
-	gfp &= ~(__GFP_ZERO | __GFP_ACCOUNT | __GFP_COMP | __GFP_HIGHMEM |
-		 __GFP_MOVABLE);
+	gfp &= ~__GFP_ZERO;
 	addr = alloc_keyed(nid, gfp | __GFP_NOWARN | __GFP_NORETRY, order);
 	if (!addr) {
 		order = CHUNK_ORDER;
@@ -147,7 +180,7 @@ int kpkeys_depot_refill(int nid, gfp_t gfp)
 	if (addr)
 		kpkeys_flush();
 	if (addr && publish(addr)) {
-		undo_keying(addr, 1U << order);
+		kpkeys_block_free(addr, 1U << order);
 		addr = NULL;
 	}
 	if (!addr) {
@@ -268,7 +301,7 @@ static void release(struct kpkeys_region *region)
 	bitmap_copy(owned, region->owned, KPKEYS_REGION_PAGES);
 	for_each_set_bitrange(start, end, owned, KPKEYS_REGION_PAGES) {
 		kpkeys_pool_forget(slot_page(&at, start), end - start);
-		undo_keying(slot_page(&at, start), end - start);
+		kpkeys_block_free(slot_page(&at, start), end - start);
 	}
 }
 

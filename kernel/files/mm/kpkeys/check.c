@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The checker: every page-table page carries the key, and nothing else does.
+ * The checker: every page-table page carries its key, every page of secrets
+ * theirs, and nothing else does.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
@@ -31,15 +32,17 @@ static void finding(struct kpkeys_check *check, const char *what,
 	strscpy(f->name, name, sizeof(f->name));
 }
 
-static bool alias_is_keyed(void *addr)
+static bool is_keyed(void *addr, int wanted)
 {
 	void *alias = arch_kpkeys_alias(addr);
-	int pkey = KPKEYS_PKEY_PGTABLES;
+	int pkey = wanted;
 
+	if (arch_kpkeys_addr_pkey((unsigned long)addr) != wanted)
+		return false;
 	if (alias)
 		pkey = arch_kpkeys_addr_pkey((unsigned long)alias);
 	/* Parts of the image mapping are gone after boot. */
-	return pkey == KPKEYS_PKEY_PGTABLES || pkey < 0;
+	return pkey == wanted || pkey < 0;
 }
 
 static bool check_table(void *ptp, int level, const char *name, void *arg)
@@ -48,12 +51,21 @@ static bool check_table(void *ptp, int level, const char *name, void *arg)
 	void *addr = __va(__pa(ptp));
 
 	check->ptp_total++;
-	if (arch_kpkeys_addr_pkey((unsigned long)addr) !=
-	    KPKEYS_PKEY_PGTABLES || !alias_is_keyed(addr)) {
+	if (!is_keyed(addr, KPKEYS_PKEY_PGTABLES)) {
 		check->ptp_unkeyed++;
 		finding(check, "UNKEYED", __pa(ptp) >> PAGE_SHIFT, level, name);
 	}
 	return true;
+}
+
+static void check_secret(void *page, void *arg)
+{
+	struct kpkeys_check *check = arg;
+
+	if (!is_keyed(page, KPKEYS_PKEY_SECRET)) {
+		check->secret_unkeyed++;
+		finding(check, "UNKEYED", __pa(page) >> PAGE_SHIFT, 0, "secret");
+	}
 }
 
 static void check_tasks(struct kpkeys_check *check)
@@ -83,6 +95,8 @@ static void check_page(struct kpkeys_check *check, unsigned long pfn, int pkey)
 {
 	if (pkey == KPKEYS_PKEY_STATE)
 		check->state_keyed++;
+	else if (pkey == KPKEYS_PKEY_SECRET)
+		check->secret_keyed++;
 	else
 		check->keyed++;
 	if (is_foreign(pfn_to_page(pfn))) {
@@ -130,11 +144,13 @@ static int check_stopped(void *arg)
 	kpkeys_walk_kernel(check_table, check);
 	check_tasks(check);
 	check_memory(check);
+	kpkeys_walk_secrets(check_secret, check);
 	check->pool_free = kpkeys_pool_nr_free();
 	check->pool_used = kpkeys_pool_nr_used();
 	check->headers = kpkeys_state.nr_regions;
 	check->boot = kpkeys_state.boot_pages - kpkeys_depot_nr_orphans();
 	check->state = kpkeys_state.state_pages;
+	check->secret = kpkeys_state.secret_pages;
 	return 0;
 }
 
@@ -153,5 +169,7 @@ void kpkeys_check(struct kpkeys_check *check)
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign &&
 		    check->keyed == kpkeys_check_expected(check) &&
-		    check->state_keyed == check->state;
+		    check->state_keyed == check->state &&
+		    !check->secret_unkeyed &&
+		    check->secret_keyed == check->secret;
 }

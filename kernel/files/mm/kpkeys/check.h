@@ -20,12 +20,15 @@ struct kpkeys_finding {
  * @ptp_unkeyed: of them, without the key in some alias
  * @keyed: pages of the direct map with the page-table key
  * @state_keyed: pages with the key of the gate's own state
+ * @secret_keyed: pages with the key of secrets
+ * @secret_unkeyed: pages of secrets without it in some alias
  * @foreign: keyed pages that are free, in slab or on an LRU
  * @pool_free: keyed pages waiting in the pool
  * @pool_used: pages of the pool in use
  * @headers: pages of the pool that hold its bitmaps
  * @boot: tables keyed where they were, and not freed since
  * @state: pages of the gate's own state
+ * @secret: pages of secrets
  * @nr_findings: entries in @finding
  * @finding: the first of them
  */
@@ -33,7 +36,9 @@ struct kpkeys_check {
 	bool			ok;
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign;
+	unsigned long		secret_keyed, secret_unkeyed;
 	unsigned long		pool_free, pool_used, headers, boot, state;
+	unsigned long		secret;
 	unsigned int		nr_findings;
 	struct kpkeys_finding	finding[KPKEYS_MAX_FINDINGS];
 };

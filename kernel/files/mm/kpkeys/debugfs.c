@@ -95,6 +95,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "left_open", SUM(left_open));
 	show(m, "violations", SUM(violations));
 	show(m, "pool_hits", SUM(pool_hits));
+	show(m, "secret_sections", SUM(secrets));
 	show_event(m, "pool_refills", &e->pool_refills);
 	show_event(m, "pool_refill_failures", &e->pool_refill_failures);
 	show_event(m, "pages_keyed", &e->pages_keyed);
@@ -109,6 +110,8 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "pool_used", kpkeys_pool_nr_used());
 	show(m, "boot_pages", kpkeys_state.boot_pages);
 	show(m, "state_pages", kpkeys_state.state_pages);
+	show(m, "secret_pages", kpkeys_state.secret_pages);
+	show(m, "secret_slots_used", kpkeys_secret_nr_used());
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
@@ -133,6 +136,9 @@ static void show_check(struct seq_file *m, const struct kpkeys_check *check)
 	show(m, "boot_pages", check->boot);
 	show(m, "state_keyed", check->state_keyed);
 	show(m, "state_pages", check->state);
+	show(m, "secret_keyed", check->secret_keyed);
+	show(m, "secret_unkeyed", check->secret_unkeyed);
+	show(m, "secret_pages", check->secret);
 	show(m, "keyed_foreign", check->foreign);
 	for (i = 0; i < check->nr_findings; i++)
 		show_finding(m, &check->finding[i]);
@@ -166,12 +172,16 @@ static int shrink_set(void *data, u64 nr_pages)
 DEFINE_DEBUGFS_ATTRIBUTE(shrink_fops, NULL, shrink_set, "%llu\n");
 
 #ifdef CONFIG_KPKEYS_KUNIT_TEST
-/* Go back to user space with the gate open: what the way out must notice. */
+/* Go back to user space with a gate open: what the way out must notice. */
 static int leave_open_set(void *data, u64 value)
 {
 	/* As in a guard: a switch between register and copy makes the copy fault. */
 	guard(preempt)();
-	if (kpkeys_pgtables_enabled())
+	if (!kpkeys_pgtables_enabled())
+		return 0;
+	if (value == KPKEYS_LVL_SECRET)
+		__kpkeys_raise(KPKEYS_LVL_SECRET);
+	else
 		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
 	return 0;
 }

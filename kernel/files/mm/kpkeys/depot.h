@@ -69,6 +69,9 @@ void kpkeys_freelist_error(const char *what, const void *where);
 int kpkeys_depot_refill(int nid, gfp_t gfp);
 void kpkeys_depot_refill_later(void);
 int kpkeys_depot_bootstrap(void);
+void *kpkeys_block_alloc(int nid, gfp_t gfp, unsigned int order);
+int kpkeys_block_key(void *addr, unsigned int order, int pkey);
+void kpkeys_block_free(void *addr, unsigned int nr);
 void kpkeys_depot_start(void);
 
 /* pool.c */

@@ -20,6 +20,7 @@
 
 #include "internal.h"
 
+/* What audit lets through runs with more than any level has. */
 static __always_inline bool valid_reg(kpkeys_reg_t reg)
 {
 	unsigned int level;
@@ -27,7 +28,7 @@ static __always_inline bool valid_reg(kpkeys_reg_t reg)
 	for (level = 0; level < KPKEYS_NR_LEVELS; level++)
 		if (reg == kpkeys_level_reg(level))
 			return true;
-	return false;
+	return reg == kpkeys_audit_reg() && kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
 /**
@@ -101,11 +102,12 @@ static __always_inline void close_gate(void)
  */
 void __kpkeys_close_for_switch(void)
 {
-	bool forgotten = raw_cpu_read(kpkeys_cpu.level) &&
-			 !raw_cpu_read(kpkeys_cpu.lazy_depth);
+	u8 level = raw_cpu_read(kpkeys_cpu.level);
+	bool lazy = raw_cpu_read(kpkeys_cpu.lazy_depth) &&
+		    level == KPKEYS_LVL_PGTABLES;
 
 	close_gate();
-	if (!forgotten)
+	if (level == KPKEYS_LVL_DEFAULT || lazy)
 		return;
 	raw_cpu_inc(kpkeys_counters.left_open);
 	/* The run queue is locked. */

@@ -39,6 +39,7 @@ struct kpkeys_node {
  * @mode: what a violation leads to; may only be tightened
  * @boot_pages: page-table pages keyed where they were
  * @state_pages: pages like this one
+ * @secret_pages: pages with KPKEYS_PKEY_SECRET
  * @region_pages: pages of the pool, free and used
  * @nr_regions: regions; each spends a page on its header
  * @proving: a violation is expected, once, while the kernel starts
@@ -48,6 +49,7 @@ struct kpkeys_state {
 	enum kpkeys_mode	mode;
 	unsigned long		boot_pages;
 	unsigned long		state_pages;
+	unsigned long		secret_pages;
 	unsigned long		region_pages;
 	unsigned long		nr_regions;
 	bool			proving;
@@ -70,6 +72,14 @@ struct kpkeys_events {
 
 extern struct kpkeys_state kpkeys_state;
 extern struct kpkeys_events kpkeys_events;
+
+#define __KPKEYS_ALL_GRANTS(name, grants)	| (grants)
+
+/* Everything that some level grants: for one instruction in audit mode. */
+static __always_inline kpkeys_reg_t kpkeys_audit_reg(void)
+{
+	return ARCH_KPKEYS_REG_GRANTS(0 ARCH_KPKEYS_LEVELS(__KPKEYS_ALL_GRANTS));
+}
 
 static inline void kpkeys_event(atomic_long_t *event)
 {
@@ -106,6 +116,26 @@ const char *kpkeys_level_name(int level);
 int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey, bool alias);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 void kpkeys_flush(void);
+void kpkeys_key_static(void *addr, size_t size, int pkey);
+
+/* secrets.c */
+typedef void (*kpkeys_page_fn)(void *page, void *arg);
+
+#ifdef CONFIG_KPKEYS_SECRETS
+/* From the linker script. */
+extern char __secrets_start[], __secrets_end[];
+extern __percpu char __per_cpu_secrets_start[], __per_cpu_secrets_end[];
+
+unsigned long kpkeys_secret_nr_used(void);
+void kpkeys_key_secrets(void);
+bool kpkeys_secrets_denied(void);
+void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg);
+#else
+static inline unsigned long kpkeys_secret_nr_used(void) { return 0; }
+static inline void kpkeys_key_secrets(void) { }
+static inline bool kpkeys_secrets_denied(void) { return true; }
+static inline void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg) { }
+#endif
 
 /* pool.c */
 bool kpkeys_ptp_is_free(struct page *page);
@@ -118,7 +148,7 @@ unsigned long kpkeys_depot_nr_orphans(void);
 unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
 
 /* report.c */
-void kpkeys_report(struct pt_regs *regs, unsigned long address);
+void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write);
 
 /* The architecture's backend. */
 const char *arch_kpkeys_unsupported(void);
@@ -133,7 +163,9 @@ void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg);
 phys_addr_t arch_kpkeys_phys(unsigned long addr);
 bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address);
-bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address);
+bool arch_kpkeys_is_write(unsigned long error_code);
+bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
+			  bool write);
 unsigned long arch_kpkeys_step(struct pt_regs *regs);
 void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long flags);
 

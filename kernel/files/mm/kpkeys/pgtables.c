@@ -105,24 +105,34 @@ void __init kpkeys_key_late_table(void *pgd, const char *name)
 	kpkeys_flush();
 }
 
-static void __init key_state_pages(void *addr, size_t size)
+/**
+ * kpkeys_key_static - key whole pages of the kernel's own data, and count them
+ * @addr: in the direct map, page-aligned
+ * @size: multiple of PAGE_SIZE
+ * @pkey: KPKEYS_PKEY_STATE or KPKEYS_PKEY_SECRET
+ */
+void __init kpkeys_key_static(void *addr, size_t size, int pkey)
 {
 	unsigned int nr = size / PAGE_SIZE;
 
-	if (kpkeys_set_pkey_noflush(addr, nr, KPKEYS_PKEY_STATE, true))
+	if (nr && kpkeys_set_pkey_noflush(addr, nr, pkey, true))
 		panic("kpkeys: cannot key %u pages at %px", nr, addr);
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_state.state_pages += nr;
+	if (pkey == KPKEYS_PKEY_SECRET)
+		kpkeys_state.secret_pages += nr;
+	else
+		kpkeys_state.state_pages += nr;
 }
 
 static void __init key_state(void)
 {
 	unsigned int cpu;
 
-	key_state_pages(__va(__pa_symbol(&kpkeys_state)), sizeof(kpkeys_state));
+	kpkeys_key_static(lm_alias(&kpkeys_state), sizeof(kpkeys_state),
+			  KPKEYS_PKEY_STATE);
 	for_each_possible_cpu(cpu)
-		key_state_pages(per_cpu_ptr(&kpkeys_cpu, cpu),
-				sizeof(kpkeys_cpu));
+		kpkeys_key_static(per_cpu_ptr(&kpkeys_cpu, cpu),
+				  sizeof(kpkeys_cpu), KPKEYS_PKEY_STATE);
 }
 
 static bool __init is_denied(void *addr)
@@ -145,11 +155,12 @@ static void __init prove_keys(void)
 	scoped_guard(kpkeys_hardened_pgtables)
 		kpkeys_state.proving = true;
 	denied = page && is_denied(page_address(page)) &&
-		 is_denied(&kpkeys_state.boot_pages);
+		 is_denied(&kpkeys_state.boot_pages) &&
+		 kpkeys_secrets_denied();
 	scoped_guard(kpkeys_hardened_pgtables)
 		kpkeys_state.proving = false;
 	if (!denied)
-		panic("kpkeys: keys do not stop stores on this machine; kpkeys=off starts without them");
+		panic("kpkeys: keys do not stop accesses on this machine; kpkeys=off starts without them");
 	kpkeys_ptp_free(page, 0);
 }
 
@@ -179,6 +190,7 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_depot_start();
 	kpkeys_walk_kernel(key_boot_table, NULL);
 	key_state();
+	kpkeys_key_secrets();
 	kpkeys_flush();
 	prove_keys();
 

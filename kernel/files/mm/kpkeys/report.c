@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a violation leaves in the log: who wrote, to which table of whom. */
+/* What a violation leaves in the log: who accessed what, and whose it is. */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/hash.h>
@@ -67,13 +67,10 @@ static void search_tasks(struct search *search, char *owner, size_t size)
 	rcu_read_unlock();
 }
 
-static const char *find_owner(void *ptp, char *owner, size_t size)
+static const char *find_table(void *ptp, char *owner, size_t size)
 {
 	struct search search = { .ptp = ptp };
 
-	strscpy(owner, "unknown", size);
-	if (arch_kpkeys_addr_pkey((unsigned long)ptp) == KPKEYS_PKEY_STATE)
-		return strscpy(owner, "kernel", size) < 0 ? "" : "state";
 	if (kpkeys_ptp_is_free(virt_to_page(ptp)))
 		return "pool";
 
@@ -83,6 +80,22 @@ static const char *find_owner(void *ptp, char *owner, size_t size)
 	else
 		search_tasks(&search, owner, size);
 	return kpkeys_level_name(search.level);
+}
+
+static const char *find_owner(void *page, int pkey, char *owner, size_t size)
+{
+	strscpy(owner, "kernel", size);
+	if (pkey == KPKEYS_PKEY_STATE)
+		return "state";
+	if (pkey == KPKEYS_PKEY_SECRET)
+		return "secret";
+	strscpy(owner, "unknown", size);
+	return find_table(page, owner, size);
+}
+
+static const char *object_name(int pkey)
+{
+	return pkey == KPKEYS_PKEY_SECRET ? "secret" : "page table";
 }
 
 static const char *context_name(void)
@@ -106,26 +119,29 @@ static bool seen_before(unsigned long ip, unsigned long address)
 
 /**
  * kpkeys_report - log and count a violation
- * @regs: of the store
+ * @regs: of the access
  * @address: where it went
+ * @write: was it a store?
  */
-void kpkeys_report(struct pt_regs *regs, unsigned long address)
+void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write)
 {
 	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
 	bool enforced = kpkeys_state.mode == KPKEYS_ENFORCE;
 	unsigned long ip = instruction_pointer(regs);
-	void *ptp = __va(arch_kpkeys_phys(address & PAGE_MASK));
+	void *page = __va(arch_kpkeys_phys(address & PAGE_MASK));
+	int pkey = arch_kpkeys_addr_pkey(address);
 	char owner[TASK_COMM_LEN + 16];
 	const char *level;
 
 	raw_cpu_inc(kpkeys_counters.violations);
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
-	trace_kpkeys_violation(ip, address, enforced);
+	trace_kpkeys_violation(ip, address, write, enforced);
 	if ((!enforced && seen_before(ip, address)) || !__ratelimit(&limit))
 		return;
 
-	level = find_owner(ptp, owner, sizeof(owner));
-	pr_err("violation: write to page table at %px by %pS in %s[%d] (%s)\n",
+	level = find_owner(page, pkey, owner, sizeof(owner));
+	pr_err("violation: %s %s at %px by %pS in %s[%d] (%s)\n",
+	       write ? "write to" : "read of", object_name(pkey),
 	       (void *)address, (void *)ip, current->comm,
 	       task_pid_nr(current), enforced ? "enforce" : "audit");
 	pr_err("  level %s, owner %s, context %s\n", level, owner,

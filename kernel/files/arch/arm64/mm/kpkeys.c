@@ -328,27 +328,39 @@ bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 	return ESR_ELx_EC(error_code) == ESR_ELx_EC_DABT_CUR &&
 	       esr_fsc_is_permission_fault(error_code) &&
 	       (ESR_ELx_ISS2(error_code) & ESR_ELx_Overlay) &&
-	       (error_code & ESR_ELx_WNR) && is_ttbr1_addr(address);
+	       is_ttbr1_addr(address);
 }
 
 /**
- * arch_kpkeys_may_pass - can audit let this store through?
- * @regs: of the store
- * @address: where it goes
- *
- * Not where the mapping is read-only as well: it would fault again while it
- * is stepped, and its handler would be stepped instead. Nor a store exclusive:
- * the exception has ended what its load began, and it would be tried for ever.
+ * arch_kpkeys_is_write - was it a store?
+ * @error_code: ESR_EL1
  */
-bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address)
+bool arch_kpkeys_is_write(unsigned long error_code)
+{
+	return error_code & ESR_ELx_WNR;
+}
+
+/**
+ * arch_kpkeys_may_pass - can audit let this access through?
+ * @regs: of the access
+ * @address: where it goes
+ * @write: is it a store?
+ *
+ * Not a store where the mapping is read-only as well: it would fault again
+ * while it is stepped, and its handler would be stepped instead. Nor exclusive
+ * accesses: the exception ends what the load began, and a store that follows
+ * would be tried for ever.
+ */
+bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
+			  bool write)
 {
 	u32 insn = le32_to_cpu(*(__le32 *)instruction_pointer(regs));
 	unsigned long size;
 	pte_t *ptep = leaf_entry(address, &size);
 
-	if (aarch64_insn_is_exclusive(insn) && aarch64_insn_is_store_ex(insn))
+	if (aarch64_insn_is_exclusive(insn))
 		return false;
-	return ptep && !(pte_val(__ptep_get(ptep)) & PTE_RDONLY);
+	return ptep && !(write && (pte_val(__ptep_get(ptep)) & PTE_RDONLY));
 }
 NOKPROBE_SYMBOL(arch_kpkeys_may_pass);
 

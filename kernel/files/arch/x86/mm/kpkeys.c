@@ -188,23 +188,34 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 }
 
 /**
- * arch_kpkeys_is_violation - did a kernel key stop this store?
+ * arch_kpkeys_is_violation - did a kernel key stop this access?
  * @error_code: of the page fault
  * @address: of the access
  */
 bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 {
-	return (error_code & ARCH_KPKEYS_PF_MASK) == ARCH_KPKEYS_PF_STORE;
+	return (error_code & ARCH_KPKEYS_PF_MASK) == ARCH_KPKEYS_PF_KERNEL;
 }
 
 /**
- * arch_kpkeys_may_pass - can audit let this store through?
- * @regs: of the store
- * @address: where it goes
- *
- * Return: true; a store that something else stops as well faults once more.
+ * arch_kpkeys_is_write - was it a store?
+ * @error_code: of the page fault
  */
-bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address)
+bool arch_kpkeys_is_write(unsigned long error_code)
+{
+	return error_code & X86_PF_WRITE;
+}
+
+/**
+ * arch_kpkeys_may_pass - can audit let this access through?
+ * @regs: of the access
+ * @address: where it goes
+ * @write: is it a store?
+ *
+ * Return: true; an access that something else stops as well faults once more.
+ */
+bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
+			  bool write)
 {
 	return true;
 }

@@ -33,24 +33,27 @@ TRACE_EVENT(kpkeys_key,
 
 TRACE_EVENT(kpkeys_violation,
 
-	TP_PROTO(unsigned long ip, unsigned long addr, bool enforced),
+	TP_PROTO(unsigned long ip, unsigned long addr, bool write,
+		 bool enforced),
 
-	TP_ARGS(ip, addr, enforced),
+	TP_ARGS(ip, addr, write, enforced),
 
 	TP_STRUCT__entry(
 		__field(unsigned long,	ip)
 		__field(unsigned long,	addr)
+		__field(bool,		write)
 		__field(bool,		enforced)
 	),
 
 	TP_fast_assign(
 		__entry->ip = ip;
 		__entry->addr = addr;
+		__entry->write = write;
 		__entry->enforced = enforced;
 	),
 
-	TP_printk("ip=%pS addr=%p %s", (void *)__entry->ip,
-		  (void *)__entry->addr,
+	TP_printk("ip=%pS addr=%p %s %s", (void *)__entry->ip,
+		  (void *)__entry->addr, __entry->write ? "write" : "read",
 		  __entry->enforced ? "stopped" : "let through")
 );
 

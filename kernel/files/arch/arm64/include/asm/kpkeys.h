@@ -19,7 +19,8 @@
  * denies anything, and the kernel's own are out of its reach.
  */
 #define KPKEYS_PKEY_DEFAULT	0
-#define KPKEYS_NR_USER_PKEYS	6
+#define KPKEYS_NR_USER_PKEYS	5
+#define KPKEYS_PKEY_SECRET	5
 #define KPKEYS_PKEY_STATE	6	/* the gate's own bookkeeping */
 #define KPKEYS_PKEY_PGTABLES	7
 
@@ -32,13 +33,15 @@
  * level may also write the gate's own state.
  */
 #define ARCH_KPKEYS_LEVELS(L)						\
-	L(KPKEYS_LVL_PGTABLES, POR_W(KPKEYS_PKEY_PGTABLES))
+	L(KPKEYS_LVL_PGTABLES, POR_W(KPKEYS_PKEY_PGTABLES))		\
+	L(KPKEYS_LVL_SECRET,						\
+	  POR_R(KPKEYS_PKEY_SECRET) | POR_W(KPKEYS_PKEY_SECRET))
 
 #define POR_USER(pkey)		POR_PERM(pkey, POE_RXW)
 enum {
 	ARCH_KPKEYS_REG_DEFAULT =
 		POR_USER(0) | POR_USER(1) | POR_USER(2) |
-		POR_USER(3) | POR_USER(4) | POR_USER(5) |
+		POR_USER(3) | POR_USER(4) |
 		POR_R(KPKEYS_PKEY_STATE) | POR_R(KPKEYS_PKEY_PGTABLES)
 };
 

@@ -39,6 +39,8 @@ static inline int attack_memcpy(void *dst, const void *src,
 		     "	subs	%[count], %[count], #1\n"
 		     "	b.ne	1b\n"
 		     "3:\n"
+		     _ASM_EXTABLE_KACCESS_ERR(1b, 3b,
+					      %w0)
 		     _ASM_EXTABLE_KACCESS_ERR(2b, 3b,
 					      %w0)
 		     : [err] "+r" (err), [dst] "+r" (dst), [src] "+r" (src),

@@ -13,6 +13,7 @@
 #define KPKEYS_PKEY_DEFAULT	0
 #define KPKEYS_PKEY_STATE	1	/* the gate's own bookkeeping */
 #define KPKEYS_PKEY_PGTABLES	2
+#define KPKEYS_PKEY_SECRET	3
 
 #define PKRS_AD(pkey)		(1U << ((pkey) * 2))
 #define PKRS_WD(pkey)		(2U << ((pkey) * 2))
@@ -22,13 +23,14 @@
  * Every raised level may also write the gate's own state.
  */
 #define ARCH_KPKEYS_LEVELS(L)						\
-	L(KPKEYS_LVL_PGTABLES, PKRS_WD(KPKEYS_PKEY_PGTABLES))
+	L(KPKEYS_LVL_PGTABLES, PKRS_WD(KPKEYS_PKEY_PGTABLES))		\
+	L(KPKEYS_LVL_SECRET, PKRS_AD(KPKEYS_PKEY_SECRET))
 
 /* A constant, not a macro: ARCH_KPKEYS_LEVELS() must not nest. */
-#define __PKRS_ADD(name, grants)	+ (grants)
+#define __PKRS_DENIED(name, grants)	| (grants)
 enum {
 	ARCH_KPKEYS_REG_DEFAULT =
-		PKRS_WD(KPKEYS_PKEY_STATE) ARCH_KPKEYS_LEVELS(__PKRS_ADD)
+		PKRS_WD(KPKEYS_PKEY_STATE) ARCH_KPKEYS_LEVELS(__PKRS_DENIED)
 };
 
 #define ARCH_KPKEYS_REG_GRANTS(grants)					\
@@ -59,8 +61,8 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }
 
-/* Fault error codes that mean "a kernel pkey stopped this store". */
-#define ARCH_KPKEYS_PF_MASK	(X86_PF_PK | X86_PF_WRITE | X86_PF_USER)
-#define ARCH_KPKEYS_PF_STORE	(X86_PF_PK | X86_PF_WRITE)
+/* Fault error codes that mean "a kernel pkey stopped this access". */
+#define ARCH_KPKEYS_PF_MASK	(X86_PF_PK | X86_PF_USER)
+#define ARCH_KPKEYS_PF_KERNEL	X86_PF_PK
 
 #endif /* _ASM_X86_KPKEYS_H */

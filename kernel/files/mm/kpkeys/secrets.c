@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Secrets: which pages carry the no-access key, and slots in such pages for
+ * objects that come and go.
+ *
+ * What decides who owns a slot is where no ordinary store gets: the table of
+ * chunks in pages with KPKEYS_PKEY_STATE, the bitmap of a chunk and the owner
+ * of a slot in the secret pages themselves. Slots are claimed and given back
+ * by atomic operations on these, so that a corrupted lock cannot give one slot
+ * to two owners. Only growing takes a lock.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/bitops.h>
+#include <linux/export.h>
+#include <linux/gfp.h>
+#include <linux/kpkeys_secrets.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "depot.h"
+#include "internal.h"
+
+#define CHUNK_SIZE	(1UL << KPKEYS_CHUNK_SHIFT)
+#define CHUNK_ORDER	(KPKEYS_CHUNK_SHIFT - PAGE_SHIFT)
+
+struct kpkeys_slots kpkeys_slots __page_aligned_data;
+
+/* One that is always there: the proof that keys work reads it. */
+static unsigned long canary __kpkeys_secret = 1;
+
+/* ---- whole pages ---- */
+
+static void *static_secrets(size_t *size)
+{
+	*size = __secrets_end - __secrets_start;
+	return lm_alias(__secrets_start);
+}
+
+static void *percpu_secrets(unsigned int cpu, size_t *size)
+{
+	*size = __per_cpu_secrets_end - __per_cpu_secrets_start;
+	return per_cpu_ptr(__per_cpu_secrets_start, cpu);
+}
+
+/**
+ * kpkeys_key_secrets - key the secrets that are there when the kernel starts
+ */
+void __init kpkeys_key_secrets(void)
+{
+	unsigned int cpu;
+	size_t size;
+	void *addr;
+
+	kpkeys_key_static(lm_alias(&kpkeys_slots), sizeof(kpkeys_slots),
+			  KPKEYS_PKEY_STATE);
+	addr = static_secrets(&size);
+	kpkeys_key_static(addr, size, KPKEYS_PKEY_SECRET);
+	for_each_possible_cpu(cpu) {
+		addr = percpu_secrets(cpu, &size);
+		kpkeys_key_static(addr, size, KPKEYS_PKEY_SECRET);
+	}
+}
+
+/**
+ * kpkeys_secrets_denied - do keys stop reads of a secret?
+ */
+bool __init kpkeys_secrets_denied(void)
+{
+	unsigned long value;
+
+	return get_kernel_nofault(value, &canary) &&
+	       get_kernel_nofault(value, (unsigned long *)lm_alias(&canary));
+}
+
+static void walk_range(void *addr, size_t size, kpkeys_page_fn fn, void *arg)
+{
+	void *end = addr + size;
+
+	for (; addr < end; addr += PAGE_SIZE)
+		fn(addr, arg);
+}
+
+/**
+ * kpkeys_walk_secrets - visit every page that must carry the no-access key
+ * @fn: called with its address in the direct map
+ * @arg: handed on
+ */
+void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg)
+{
+	unsigned int i;
+	size_t size;
+	void *addr;
+
+	addr = static_secrets(&size);
+	walk_range(addr, size, fn, arg);
+	for_each_possible_cpu(i) {
+		addr = percpu_secrets(i, &size);
+		walk_range(addr, size, fn, arg);
+	}
+	for (i = 0; i < kpkeys_slots.nr_chunks; i++)
+		walk_range(kpkeys_slots.chunk[i], CHUNK_SIZE, fn, arg);
+}
+
+/* ---- slots ---- */
+
+static DEFINE_MUTEX(grow_lock);
+
+static unsigned long *used_bits(unsigned int chunk)
+{
+	BUILD_BUG_ON(KPKEYS_CHUNK_SLOTS / 8 >
+		     sizeof_field(struct kpkeys_slot, data));
+	return (unsigned long *)kpkeys_slots.chunk[chunk]->data;
+}
+
+static unsigned int claim_bit(unsigned long *used)
+{
+	unsigned int bit;
+
+	do {
+		bit = find_first_zero_bit(used, KPKEYS_CHUNK_SLOTS);
+	} while (bit < KPKEYS_CHUNK_SLOTS && test_and_set_bit(bit, used));
+	return bit;
+}
+
+static unsigned int take_from(unsigned int chunk, const void *owner)
+{
+	unsigned int bit;
+
+	guard(kpkeys_secret)();
+	bit = claim_bit(used_bits(chunk));
+	if (bit >= KPKEYS_CHUNK_SLOTS)
+		return KPKEYS_NO_SLOT;
+	atomic_dec(&kpkeys_slots.nr_free[chunk]);
+	WRITE_ONCE(kpkeys_slots.chunk[chunk][bit].owner, owner);
+	return chunk * KPKEYS_CHUNK_SLOTS + bit;
+}
+
+/* The count may be stale: the bitmap decides. */
+static unsigned int take_slot(const void *owner)
+{
+	unsigned int chunk, nr, slot;
+
+	/* Pairs with the release in publish_chunks(). */
+	nr = smp_load_acquire(&kpkeys_slots.nr_chunks);
+	for (chunk = 0; chunk < nr; chunk++) {
+		if (atomic_read(&kpkeys_slots.nr_free[chunk]) <= 0)
+			continue;
+		slot = take_from(chunk, owner);
+		if (slot)
+			return slot;
+	}
+	return KPKEYS_NO_SLOT;
+}
+
+static void init_chunks(void *addr, unsigned int order)
+{
+	struct kpkeys_slot *first = addr, *end = addr + (PAGE_SIZE << order);
+
+	memset(addr, 0, PAGE_SIZE << order);
+	for (; first < end; first += KPKEYS_CHUNK_SLOTS)
+		__set_bit(0, (unsigned long *)first->data);
+}
+
+static void publish_chunks(void *addr, unsigned int order)
+{
+	unsigned int nr = kpkeys_slots.nr_chunks;
+	void *end = addr + (PAGE_SIZE << order);
+
+	guard(kpkeys_secret)();
+	kpkeys_state.secret_pages += 1UL << order;
+	for (; addr < end; addr += CHUNK_SIZE, nr++) {
+		kpkeys_slots.chunk[nr] = addr;
+		atomic_set(&kpkeys_slots.nr_free[nr], KPKEYS_CHUNK_SLOTS - 1);
+	}
+	/* Whoever sees the number sees the chunks. */
+	smp_store_release(&kpkeys_slots.nr_chunks, nr);
+}
+
+static int add_chunks(void *addr, unsigned int order)
+{
+	unsigned int nr = (PAGE_SIZE << order) / CHUNK_SIZE;
+
+	if (kpkeys_slots.nr_chunks + nr > KPKEYS_MAX_CHUNKS) {
+		free_pages_exact(addr, PAGE_SIZE << order);
+		return -ENOSPC;
+	}
+	init_chunks(addr, order);
+	if (kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET))
+		return -ENOMEM;
+	kpkeys_flush();
+	publish_chunks(addr, order);
+	return 0;
+}
+
+/* Where keying a chunk would split a mapping, take all that it spans. */
+static int grow(gfp_t gfp)
+{
+	void *chunk, *block = NULL;
+
+	gfp &= ~__GFP_ZERO;
+	chunk = kpkeys_block_alloc(NUMA_NO_NODE, gfp, CHUNK_ORDER);
+	if (!chunk)
+		return -ENOMEM;
+	if (arch_kpkeys_mapping_size((unsigned long)chunk) > CHUNK_SIZE)
+		block = kpkeys_block_alloc(NUMA_NO_NODE,
+					   gfp | __GFP_NOWARN | __GFP_NORETRY,
+					   KPKEYS_REGION_ORDER);
+	if (!block)
+		return add_chunks(chunk, CHUNK_ORDER);
+	free_pages_exact(chunk, CHUNK_SIZE);
+	return add_chunks(block, KPKEYS_REGION_ORDER);
+}
+
+static unsigned int grow_and_take(const void *owner, gfp_t gfp)
+{
+	unsigned int slot;
+
+	guard(mutex)(&grow_lock);
+	/* Somebody else may have grown it. */
+	slot = take_slot(owner);
+	if (!slot && !grow(gfp))
+		slot = take_slot(owner);
+	return slot;
+}
+
+/**
+ * kpkeys_secret_alloc - take a slot
+ * @owner: any address that only the owner has; not NULL
+ * @gfp: without blocking, only slots that are there are handed out
+ *
+ * The data is zero.
+ *
+ * Return: the slot's number, or KPKEYS_NO_SLOT.
+ */
+unsigned int kpkeys_secret_alloc(const void *owner, gfp_t gfp)
+{
+	unsigned int slot;
+
+	if (!kpkeys_secrets_enabled() || WARN_ON_ONCE(!owner))
+		return KPKEYS_NO_SLOT;
+	slot = take_slot(owner);
+	if (!slot && gfpflags_allow_blocking(gfp))
+		slot = grow_and_take(owner, gfp);
+	return slot;
+}
+
+/* Whoever takes the owner away frees it: nobody else can then. */
+static bool give_back(unsigned int slot, const void *owner)
+{
+	unsigned int chunk = slot / KPKEYS_CHUNK_SLOTS;
+	struct kpkeys_slot *s = kpkeys_slot_at(slot);
+
+	guard(kpkeys_secret)();
+	if (!s || !owner || cmpxchg(&s->owner, owner, NULL) != owner)
+		return false;
+	memzero_explicit(s->data, sizeof(s->data));
+	clear_bit_unlock(slot % KPKEYS_CHUNK_SLOTS, used_bits(chunk));
+	atomic_inc(&kpkeys_slots.nr_free[chunk]);
+	return true;
+}
+
+/**
+ * kpkeys_secret_free - erase a secret and give its slot back
+ * @slot: as returned by kpkeys_secret_alloc(), KPKEYS_NO_SLOT is fine
+ * @owner: as given there
+ *
+ * A slot that is not the owner's is left alone and reported. Any context but
+ * NMI.
+ */
+void kpkeys_secret_free(unsigned int slot, const void *owner)
+{
+	if (slot == KPKEYS_NO_SLOT || !kpkeys_secrets_enabled())
+		return;
+	if (!give_back(slot, owner))
+		kpkeys_freelist_error("secret freed twice or not its owner's",
+				      (void *)(unsigned long)slot);
+}
+
+/**
+ * kpkeys_secret_nr_used - slots that are taken
+ */
+unsigned long kpkeys_secret_nr_used(void)
+{
+	unsigned long nr = 0;
+	unsigned int i;
+
+	for (i = 0; i < kpkeys_slots.nr_chunks; i++)
+		nr += KPKEYS_CHUNK_SLOTS - 1 -
+		      atomic_read(&kpkeys_slots.nr_free[i]);
+	return nr;
+}
