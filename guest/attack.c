@@ -68,6 +68,8 @@ static void attacker(const struct attack *attack)
 		setuid_program_create();
 	if (attack->needs & NEEDS_HELPER)
 		helper_start();
+	if (attack->needs & NEEDS_KCORE)
+		kcore_open();
 	become_attacker();
 	attack->run();
 	_exit(0);

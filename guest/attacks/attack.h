@@ -25,6 +25,7 @@ enum {
 	NEEDS_VICTIM	= 1,	/* start a process that holds a secret */
 	NEEDS_SETUID	= 2,	/* create a root-owned setuid program */
 	NEEDS_HELPER	= 4,	/* start a root process that patches kernel text */
+	NEEDS_KCORE	= 8,	/* open /proc/kcore while it may be */
 };
 
 struct attack {

@@ -37,6 +37,13 @@
 	X(static_key,		"static-key",		NEEDS_VICTIM)	\
 	X(mode_variable,	"mode-variable",	NEEDS_VICTIM)	\
 	X(pool_free_list,	"pool-free-list",	NEEDS_VICTIM)	\
+	X(rng_key_plain,	"rng-key-plain",	0)		\
+	X(rng_key_memcpy,	"rng-key-memcpy",	0)		\
+	X(rng_key_nofault,	"rng-key-nofault",	0)		\
+	X(rng_key_kcore,	"rng-key-kcore",	NEEDS_KCORE)	\
+	X(rng_key_copy_to_user,	"rng-key-copy-to-user",	0)		\
+	X(rng_base_key,		"rng-base-key",		0)		\
+	X(rng_key_write,	"rng-key-write",	0)		\
 	X(task_cred_pointer,	"task-cred-pointer",	0)		\
 	X(live_cred,		"live-cred",		0)		\
 	X(modprobe_path,	"modprobe-path",	0)		\

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -131,18 +133,24 @@ int kwrite64(uint64_t addr, uint64_t value)
 	return kwrite(addr, &value, sizeof(value));
 }
 
-static int read_chunk(uint64_t addr, unsigned char *data, size_t len)
+static int answer_to_bytes(unsigned char *data, size_t len)
 {
 	unsigned int byte;
 	size_t i;
-	int err = corrupt_command("read addr=0x%lx count=%zu", addr, len);
 
-	for (i = 0; !err && i < len; i++) {
+	for (i = 0; i < len; i++) {
 		if (sscanf(answer + 2 * i, "%2x", &byte) != 1)
 			return -EIO;
 		data[i] = byte;
 	}
-	return err;
+	return 0;
+}
+
+static int read_chunk(uint64_t addr, unsigned char *data, size_t len)
+{
+	int err = corrupt_command("read addr=0x%lx count=%zu", addr, len);
+
+	return err ? err : answer_to_bytes(data, len);
 }
 
 int kread(uint64_t addr, void *data, size_t len)
@@ -164,6 +172,71 @@ uint64_t kread64(uint64_t addr)
 
 	kread(addr, &value, sizeof(value));
 	return value;
+}
+
+int kload(const char *form, uint64_t addr, void *data, size_t len)
+{
+	char text[128];
+	int err;
+
+	snprintf(text, sizeof(text), "load form=%s addr=0x%lx count=%zu", form, addr, len);
+	err = strcmp(form, "plain") ? send_command(text) : send_from_child(text);
+	if (!err)
+		err = fetch_answer();
+	return err ? err : answer_to_bytes(data, len);
+}
+
+int kcopy(uint64_t addr, void *data, size_t len)
+{
+	void *shared = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	char text[128];
+	int err;
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	snprintf(text, sizeof(text), "copy addr=0x%lx count=%zu to=0x%lx", addr, len,
+		 (uint64_t)shared);
+	err = send_from_child(text);
+	memcpy(data, shared, len);
+	munmap(shared, PAGE_SIZE);
+	return err;
+}
+
+static int kcore_fd = -1;
+
+int kcore_open(void)
+{
+	kcore_fd = open("/proc/kcore", O_RDONLY | O_CLOEXEC);
+	return kcore_fd < 0 ? -errno : 0;
+}
+
+/* Where in the file a kernel address is, or 0. */
+static off_t kcore_offset(uint64_t addr)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr part;
+	int i;
+
+	if (pread(kcore_fd, &header, sizeof(header), 0) != sizeof(header))
+		return 0;
+	for (i = 0; i < header.e_phnum; i++) {
+		if (pread(kcore_fd, &part, sizeof(part), header.e_phoff + i * sizeof(part)) !=
+		    sizeof(part))
+			return 0;
+		if (part.p_type == PT_LOAD && addr - part.p_vaddr < part.p_memsz)
+			return part.p_offset + (addr - part.p_vaddr);
+	}
+	return 0;
+}
+
+int kcore_read(uint64_t addr, void *data, size_t len)
+{
+	off_t offset = kcore_offset(addr);
+
+	if (!offset)
+		return -ENOENT;
+	return pread(kcore_fd, data, len, offset) == (ssize_t)len ? 0 : -errno;
 }
 
 uint64_t ksymbol(const char *name)

@@ -53,6 +53,16 @@ int kwrite64(uint64_t addr, uint64_t value);
 int kread(uint64_t addr, void *data, size_t len);
 uint64_t kread64(uint64_t addr);
 
+/* At most 64 bytes by plain loads, memcpy or nofault; "plain" may kill a child. */
+int kload(const char *form, uint64_t addr, void *data, size_t len);
+
+/* The same by copy_to_user(); may kill a child, too. */
+int kcopy(uint64_t addr, void *data, size_t len);
+
+/* Through /proc/kcore; kcore_open() before giving up root. Returns 0 or -errno. */
+int kcore_open(void);
+int kcore_read(uint64_t addr, void *data, size_t len);
+
 /* Bits of an address below those that only tell user space from kernel. */
 int address_bits(void);
 

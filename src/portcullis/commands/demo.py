@@ -91,6 +91,7 @@ def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, str]:
     outside = [on for _, on in rows if on.scope == "out"]
     still = sum(on.verdict == "LANDED" for on in outside)
     return (
-        f"Of {len(inside)} attacks on page tables {landed} land with the protection off; Portcullis blocks {blocked}.",
+        f"Of {len(inside)} attacks on page tables and secrets {landed} land with the protection off; "
+        f"Portcullis blocks {blocked}.",
         f"Of {len(outside)} attacks outside its scope {still} still land: they change other data.",
     )
