@@ -25,11 +25,13 @@
 #define SYSCALLS	200000
 #define EXCEPTIONS	20000
 #define EXECS		20
+#define RANDOMS		1000
 #define VMALLOC_PAGES	64
 
 static const char * const counters[] = {
 	"pkey_reg_writes", "exceptions_open", "pkey_reg_writes_skipped", "sections",
 	"publishes", "pool_hits", "pool_refills", "key_tlb_flushes", "direct_map_splits",
+	"secret_sections",
 };
 
 enum { WRITES, EXCEPTIONS_OPEN };	/* places in counters[] */
@@ -67,11 +69,12 @@ static void read_counters(struct counts *counts)
 
 enum operation {
 	READER, TOUCH, FORK, EXIT, MPROTECT, MUNMAP, FORK_EXEC, SYSCALL, EXCEPTION, VMALLOC, VFREE,
+	RANDOM,
 };
 
 static const char * const operations[] = {
 	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "munmap-64m", "fork-exec",
-	"syscall", "exception", "vmalloc-64", "vfree-64",
+	"syscall", "exception", "vmalloc-64", "vfree-64", "random",
 };
 
 /* Hints that do nothing: emulator/plugins/count.c counts what runs between them. */
@@ -267,6 +270,17 @@ static void call_kernel(void)
 		syscall(SYS_getppid);
 }
 
+/* Each uses the key of the random generator once: one access to a secret. */
+static void draw_random(void)
+{
+	char bytes[32];
+	int i;
+
+	for (i = 0; i < RANDOMS; i++)
+		if (syscall(SYS_getrandom, bytes, sizeof(bytes), 0) != sizeof(bytes))
+			exit(2);
+}
+
 static int pipe_end;
 
 /* The kernel faults on an address nobody mapped, at its default level. */
@@ -358,6 +372,8 @@ int main(int argc, char **argv)
 	pipe_end = fds[1];
 	repeat(EXCEPTION, raise_exceptions, EXCEPTIONS);
 	result_ok("kernel entries");
+	repeat(RANDOM, draw_random, RANDOMS);
+	result_ok("secrets");
 	bench_vmalloc();
 	if (kpkeys_check(reason, sizeof(reason)))
 		result_ok("checker");
