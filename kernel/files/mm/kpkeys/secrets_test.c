@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: secrets. Each asks memory itself, as the other suites do. */
 #include <linux/completion.h>
+#include <linux/irqflags.h>
 #include <linux/irq_work.h>
+#include <linux/kallsyms.h>
 #include <linux/kpkeys_secrets.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
@@ -13,6 +15,7 @@
 #include <linux/string.h>
 #include <linux/suspend.h>
 #include <linux/uaccess.h>
+#include <crypto/chacha.h>
 
 #include "check.h"
 #include "kpkeys_test.h"
@@ -212,6 +215,43 @@ static void test_random_in_pgtables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
 
+/* The block that random bytes must come from, and the bytes that do. */
+static bool draw(u8 __percpu *keys, u8 *expected, u8 *bytes)
+{
+	u32 state[CHACHA_STATE_WORDS] = {};
+	u8 block[CHACHA_BLOCK_SIZE];
+
+	guard(irqsave)();
+	/* This CPU's key is up to date then. */
+	get_random_bytes(bytes, 1);
+	chacha_init_consts(state);
+	scoped_guard(kpkeys_secret)
+		memcpy(&state[4], raw_cpu_ptr(keys), CHACHA_KEY_SIZE);
+	chacha20_block(state, block);
+	memcpy(&state[4], block + CHACHA_KEY_SIZE, CHACHA_KEY_SIZE);
+	chacha20_block(state, expected);
+	get_random_bytes(bytes, CHACHA_BLOCK_SIZE);
+	return !memcmp(bytes, expected, CHACHA_BLOCK_SIZE);
+}
+
+/*
+ * A long draw goes on from a state on the stack. That must not hold the key,
+ * which the next one follows from: its bytes come from another.
+ */
+static void test_random_leaves_no_key(struct kunit *test)
+{
+	u8 __percpu *keys = (void __percpu *)kallsyms_lookup_name("crng_keys");
+	u8 expected[CHACHA_BLOCK_SIZE], bytes[CHACHA_BLOCK_SIZE];
+	bool drawn = false;
+	int i;
+
+	KPKEYS_TEST_REQUIRES(test, keys && rng_is_initialized());
+	/* Another CPU may have the base key replaced meanwhile. */
+	for (i = 0; i < 3 && !drawn; i++)
+		drawn = draw(keys, expected, bytes);
+	KUNIT_EXPECT_TRUE(test, drawn);
+}
+
 /* ---- what comes between ---- */
 
 static int seen;
@@ -405,6 +445,7 @@ static struct kunit_case secrets_cases[] = {
 	KUNIT_CASE(test_nests_around_pgtables),
 	KUNIT_CASE(test_nests_in_lazy),
 	KUNIT_CASE(test_random_in_pgtables),
+	KUNIT_CASE(test_random_leaves_no_key),
 	KUNIT_CASE(test_interrupt_cannot_read),
 	KUNIT_CASE(test_switch_closes_secret),
 	KUNIT_CASE(test_slot_has_one_owner),
