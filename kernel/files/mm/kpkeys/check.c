@@ -161,10 +161,12 @@ static int check_stopped(void *arg)
 void kpkeys_check(struct kpkeys_check *check)
 {
 	memset(check, 0, sizeof(*check));
-	/* In the order in which CPUs come up. */
+	/* In the order in which CPUs come up; a new one forks. */
 	cpus_read_lock();
 	get_online_mems();
+	kpkeys_secrets_freeze();
 	stop_machine_cpuslocked(check_stopped, check, NULL);
+	kpkeys_secrets_thaw();
 	put_online_mems();
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign &&

@@ -130,11 +130,15 @@ unsigned long kpkeys_secret_nr_used(void);
 void kpkeys_key_secrets(void);
 bool kpkeys_secrets_denied(void);
 void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg);
+void kpkeys_secrets_freeze(void);
+void kpkeys_secrets_thaw(void);
 #else
 static inline unsigned long kpkeys_secret_nr_used(void) { return 0; }
 static inline void kpkeys_key_secrets(void) { }
 static inline bool kpkeys_secrets_denied(void) { return true; }
 static inline void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg) { }
+static inline void kpkeys_secrets_freeze(void) { }
+static inline void kpkeys_secrets_thaw(void) { }
 #endif
 
 /* pool.c */

@@ -109,6 +109,22 @@ void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg)
 
 static DEFINE_MUTEX(grow_lock);
 
+/**
+ * kpkeys_secrets_freeze - no page is keyed and not yet accounted for
+ */
+void kpkeys_secrets_freeze(void)
+{
+	mutex_lock(&grow_lock);
+}
+
+/**
+ * kpkeys_secrets_thaw - undo kpkeys_secrets_freeze()
+ */
+void kpkeys_secrets_thaw(void)
+{
+	mutex_unlock(&grow_lock);
+}
+
 static unsigned long *used_bits(unsigned int chunk)
 {
 	BUILD_BUG_ON(KPKEYS_CHUNK_SLOTS / 8 >
