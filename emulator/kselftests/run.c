@@ -24,6 +24,9 @@ static FILE *start(const char *name, pid_t *pid)
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		close(ends[1]);
+		/* Some start a program of theirs from the current folder. */
+		if (chdir("/bin"))
+			_exit(127);
 		execl(path, name, (char *)NULL);
 		_exit(127);
 	}

@@ -107,7 +107,7 @@ def test_command_lines_run_the_chosen_cpu():
     linux = next(test for test in core.TESTS if test.name == "kselftest-vhe")
     words = core.linux_command(Path("/q"), linux, Path("/k"), Path("/i"), Path("/c"), Path("/r"))
     assert "virt,virtualization=on" in words
-    job = "portcullis.job=run,protection_keys,hwcap,poe_siginfo,pkey_sighandler_tests"
+    job = "portcullis.job=run,protection_keys,hwcap,poe_siginfo,pkey_sighandler_tests,pac"
     assert any(word.endswith(job) for word in words)
 
 

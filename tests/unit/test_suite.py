@@ -10,7 +10,7 @@ from portcullis.core.machine import Machine
 from portcullis.core.results import parse_results
 from portcullis.suite.case import Case
 from portcullis.suite.cases import CASES, choose_cases
-from portcullis.suite.checks import problems_of_boot, shorten
+from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, shorten
 from portcullis.suite.engine import Row
 from portcullis.suite.matrix import ARM64_PAGING, CPUS, PAGING, SPREAD, arm64_spots
 from portcullis.suite.mutate import Mutation, markdown, shown
@@ -27,6 +27,16 @@ def problems(results=GOOD, console=CONSOLE, trouble="", case=CASE):
 
 def test_a_good_boot_has_no_problem():
     assert problems() == []
+
+
+def test_linux_own_tests_must_say_that_they_tested():
+    case = Case("k", "kselftest", "w", machine=Machine(job="run,pac"), results=("pass:7 fail:0",))
+    good = "KTAP version 1\n# pac: # Totals: pass:7 fail:0\nok 1 - pac\n1..1\n#done 0\n"
+    assert problems_of_kselftest(case, parse_results(good), good) == []
+    fewer = good.replace("pass:7", "pass:6")
+    assert "pass:7" in problems_of_kselftest(case, parse_results(fewer), fewer)[0]
+    skipped = good.replace("- pac", "- pac # SKIP no such CPU")
+    assert problems_of_kselftest(case, parse_results(skipped), skipped) == ["skipped: pac (SKIP no such CPU)"]
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,16 @@ class EmulatorTest:
 
 
 _HYP = "virt,virtualization=on"
-_KSELFTESTS = "run,protection_keys,hwcap,poe_siginfo,pkey_sighandler_tests"
-_POE_SEEN = (
+_KSELFTESTS = "run,protection_keys,hwcap,poe_siginfo,pkey_sighandler_tests,pac"
+PAC_SEEN = r"pac: # Totals: pass:7 fail:0 xfail:0 xpass:0 skip:0 error:0"
+_SEEN = (
     r"CPU features: detected: Stage-1 Permission Overlay Extension",
     r"protection_keys: done \(all tests OK\)",
     r"hwcap: # POE present",
     r"hwcap: ok \d+ sigill_POE",
     r"poe_siginfo: POR_EL0 sigframe present on system with POE",
     r"pkey_sighandler_tests: # Totals: pass:5 fail:0 xfail:0 xpass:0 skip:0 error:0",
+    PAC_SEEN,
 )
 _PIE_SEEN = r"CPU features: detected: Stage-1 Permission Indirection Extension"
 TESTS = (
@@ -104,10 +106,10 @@ TESTS = (
     EmulatorTest("psci", "SYSTEM_SUSPEND", "psci", cpus=2),
     EmulatorTest(
         "kselftest",
-        "Linux' own tests of POE",
+        "Linux' own tests of POE and pointer authentication",
         _KSELFTESTS,
         linux=True,
-        wanted=(*_POE_SEEN, _PIE_SEEN),
+        wanted=(*_SEEN, _PIE_SEEN),
         timeout=600.0,
     ),
     EmulatorTest(
@@ -116,7 +118,7 @@ TESTS = (
         _KSELFTESTS,
         cpu="max,s1pie=off",
         linux=True,
-        wanted=_POE_SEEN,
+        wanted=_SEEN,
         timeout=600.0,
     ),
     EmulatorTest(
@@ -125,7 +127,7 @@ TESTS = (
         _KSELFTESTS,
         _HYP,
         linux=True,
-        wanted=(*_POE_SEEN, r"CPU: All CPU\(s\) started at EL2"),
+        wanted=(*_SEEN, r"CPU: All CPU\(s\) started at EL2"),
         timeout=600.0,
     ),
     EmulatorTest(
@@ -134,7 +136,7 @@ TESTS = (
         _KSELFTESTS,
         cpu="max,x-poe-lazy-write=on",
         linux=True,
-        wanted=_POE_SEEN,
+        wanted=_SEEN,
         timeout=600.0,
     ),
 )

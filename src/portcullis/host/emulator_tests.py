@@ -2,6 +2,7 @@
 """Runs the emulator's tests: bare-metal programs, and Linux' own tests on an unmodified kernel."""
 
 import gzip
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ class TestPrograms:
             entries: list[Entry] = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
             entries.append(character_device("dev/console", 5, 1))
             entries.append(regular("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644))  # protection_keys reads it
-            for path in sorted(output.iterdir()):
+            for path in sorted(path for path in output.iterdir() if os.access(path, os.X_OK)):
                 name = "init" if path.name == "init" else f"bin/{path.name}"
                 entries.append(regular(name, path.read_bytes(), 0o755))
             write_whole(target, gzip.compress(newc(entries), 6, mtime=0))

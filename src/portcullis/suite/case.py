@@ -12,8 +12,8 @@ class Case:
     """One row of the test table.
 
     `kind` selects how it runs. `long` cases run with --full only. `allowed` names console complaints that are
-    expected (see core/splats.py); `console` holds patterns that the console must contain; `without` names attacks
-    that this kernel has no object for.
+    expected (see core/splats.py); `console` and `results` hold patterns that the console and the results port must
+    contain; `without` names attacks that this kernel has no object for.
     """
 
     name: str
@@ -24,6 +24,7 @@ class Case:
     nmi_rate: int = 0  # per second
     allowed: tuple[str, ...] = ()
     console: tuple[str, ...] = ()
+    results: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     long: bool = False
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The test cases, as data. The engine (engine.py) knows how to run each kind, case.py how to write them."""
 
-from portcullis.core.emulator import TEST_PREFIX, TESTS
+from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
 from portcullis.core.machine import Machine
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
-from portcullis.suite.case import NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, kunit
+from portcullis.suite.case import HARDENED, NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, kunit
 from portcullis.suite.matrix import arm64_matrix, x86_matrix
 
 CHECKS = (
@@ -91,6 +91,17 @@ def _arm64(name: str, what: str, job: str, mode: str = "enforce", **rest: object
     return boot(f"arm64-{name}", what, job, mode, arch="arm64", **rest)
 
 
+def _kselftest(mode: str) -> Case:
+    return Case(
+        f"arm64-kselftest-{mode}",
+        "kselftest",
+        f"Linux' own tests of pointer authentication on the hardened kernel, kpkeys={mode}",
+        machine=Machine(job="run,pac", mode=mode, arch="arm64"),
+        console=(HARDENED[mode],),
+        results=(PAC_SEEN,),
+    )
+
+
 PIE_SEEN = r"CPU features: detected: Stage-1 Permission Indirection Extension"
 NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 
@@ -128,6 +139,7 @@ ARM64 = (
     ),
     _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu="max,x-poe-lazy-write=on", timeout=STRESS_TIME),
     _arm64("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
+    *(_kselftest(mode) for mode in ("enforce", "off")),
     *attacks("arm64-", arch="arm64"),
     bench("arm64-bench", arch="arm64"),
 )

@@ -28,6 +28,12 @@ def problems_of_boot(case: Case, results: GuestResults, console: str, trouble: s
     return problems
 
 
+def problems_of_kselftest(case: Case, results: GuestResults, text: str) -> list[str]:
+    """What is wrong with Linux' own tests in `text`; a skipped one is one that did not test."""
+    found = [f"skipped: {result.name} ({result.reason})" for result in results.tests if result.skipped]
+    return found + [f"the results do not say {pattern!r}" for pattern in case.results if not re.search(pattern, text)]
+
+
 def _kunit_failures(console: str) -> tuple:
     return tuple(result for result in parse_ktap(console) if not result.passed and not result.skipped)
 

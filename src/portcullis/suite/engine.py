@@ -24,7 +24,7 @@ from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
 from portcullis.suite import static
 from portcullis.suite.case import Case
-from portcullis.suite.checks import describe, problems_of_boot, shorten
+from portcullis.suite.checks import describe, problems_of_boot, problems_of_kselftest, shorten
 
 STATIC_KEY = "kpkeys_pgtables_key"
 INLINED = "__kern_my_cpu_offset"
@@ -68,6 +68,7 @@ class Engine:
         own = {
             "build": self._build,
             "boot": self._boot,
+            "kselftest": self._kselftest,
             "attacks": self._attacks,
             "bench": self._bench,
             "nops": self._nops,
@@ -151,7 +152,9 @@ class Engine:
         outcome = run_test(self.workspace, test_by_case(case.name), Path(self.emulator("arm64")), programs)
         return ("failed" if outcome.problems else "passed"), shorten(outcome.problems), str(outcome.folder)
 
-    def _run_job(self, case: Case, machine: Machine | None = None, plugin: Path | None = None) -> Boot:
+    def _run_job(
+        self, case: Case, machine: Machine | None = None, plugin: Path | None = None, initramfs: Path | None = None
+    ) -> Boot:
         kernel = self.kernel(case.lane, case.arch)
         chosen = machine or case.machine
         return run_job(
@@ -159,7 +162,7 @@ class Engine:
             self.commands,
             chosen,
             kernel,
-            self.initramfs(case.arch),
+            initramfs or self.initramfs(case.arch),
             nmi_rate=case.nmi_rate,
             label=case.name,
             emulator=self.emulator(case.arch),
@@ -172,6 +175,15 @@ class Engine:
         if problems:
             return "failed", shorten(problems), str(boot.folder)
         return "passed", describe(case, boot.results, boot.console), str(boot.folder)
+
+    def _kselftest(self, case: Case) -> tuple[str, str, str]:
+        """Linux' own tests, from their own initramfs, on a kernel of ours."""
+        programs = TestPrograms(self.workspace, self.commands, self.options.jobs)
+        initramfs = self._once("guest with Linux' own tests", programs.initramfs)
+        boot = self._run_job(case, initramfs=initramfs)
+        problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
+        problems += problems_of_kselftest(case, boot.results, boot.results_text)
+        return ("failed" if problems else "passed"), shorten(problems), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         known = known_attacks(self.workspace, case.arch)
