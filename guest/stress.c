@@ -132,6 +132,8 @@ int main(int argc, char **argv)
 	/* What fork-exec starts, over and over. */
 	if (argc == 2 && !strcmp(argv[1], "nothing"))
 		return 0;
+	if (argc == 2 && !strcmp(argv[1], "pauth-state"))
+		return pauth_show_state();
 
 	results_begin();
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,

@@ -37,6 +37,9 @@ void churn_memory(size_t size);
 int start_churn(void);
 void stop_churn(int pid);
 
+/* Write struct pauth_state to standard output; what exec leaves is seen so. */
+int pauth_show_state(void);
+
 /* Reap all children. Returns how many ended with a non-zero status. */
 int reap_children(void);
 
@@ -61,6 +64,14 @@ int reap_children(void);
 	X(function_trace,	"ftrace",		true)	\
 	X(kernel_probe,		"kprobe",		true)	\
 	X(bpf_jit,		"bpf-jit",		true)	\
+	X(pauth_masks,		"pauth-masks",		true)	\
+	X(pauth_reset,		"pauth-reset",		true)	\
+	X(pauth_inherit,	"pauth-inherit",	true)	\
+	X(pauth_disabled,	"pauth-disabled",	true)	\
+	X(pauth_switching,	"pauth-switching",	true)	\
+	X(pauth_traced,		"pauth-traced",		true)	\
+	X(pauth_traced_keys,	"pauth-traced-keys",	true)	\
+	X(pauth_core,		"pauth-core",		true)	\
 	X(cpu_hotplug,		"cpu-hotplug",		true)	\
 	X(fault_injection,	"faultinject",		false)	\
 	X(memory_hotplug,	"memhotplug",		false)	\
