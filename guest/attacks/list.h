@@ -44,6 +44,12 @@
 	X(rng_key_copy_to_user,	"rng-key-copy-to-user",	0)		\
 	X(rng_base_key,		"rng-base-key",		0)		\
 	X(rng_key_write,	"rng-key-write",	0)		\
+	X(pauth_keys_plain,	"pauth-keys-plain",	0)		\
+	X(pauth_keys_memcpy,	"pauth-keys-memcpy",	0)		\
+	X(pauth_keys_nofault,	"pauth-keys-nofault",	0)		\
+	X(pauth_keys_kcore,	"pauth-keys-kcore",	NEEDS_KCORE)	\
+	X(pauth_keys_copy,	"pauth-keys-copy-to-user", 0)		\
+	X(pauth_slot_number,	"pauth-slot-number",	0)		\
 	X(task_cred_pointer,	"task-cred-pointer",	0)		\
 	X(live_cred,		"live-cred",		0)		\
 	X(modprobe_path,	"modprobe-path",	0)		\

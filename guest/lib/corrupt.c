@@ -299,6 +299,8 @@ int ktask(pid_t pid, struct task *task)
 	task->regs = corrupt_answer("regs");
 	task->thread = corrupt_answer("thread");
 	task->sp = corrupt_answer("sp");
+	task->keys = corrupt_answer("keys");
+	task->keys_slot = corrupt_answer("keys_slot");
 	return 0;
 }
 

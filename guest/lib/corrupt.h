@@ -33,6 +33,8 @@ struct slot {
 struct task {
 	uint64_t task, size, cred, cred_slot, real_cred_slot, mm, pgd;
 	uint64_t stack, stack_size, regs, thread, sp;
+	uint64_t keys;		/* of pointer authentication, or 0 */
+	uint64_t keys_slot;	/* where the number is that names them, or 0 */
 };
 
 /* Open the component; returns 0 or -errno. Do it before giving up root. */

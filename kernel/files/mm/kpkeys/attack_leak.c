@@ -102,6 +102,8 @@ int attack_task(struct attack_file *file, struct attack_request *request)
 	attack_print(file, "thread=0x%lx sp=0x%lx cpu=%u\n",
 		     (long)&task->thread, attack_stack_pointer(task),
 		     task_cpu(task));
+	attack_print(file, "keys=0x%lx keys_slot=0x%lx\n",
+		     attack_task_keys(task), attack_task_slot(task));
 	put_task_struct(task);
 	return 0;
 }

@@ -20,6 +20,7 @@
 #include <asm/insn.h>
 #include <asm/kernel-pgtable.h>
 #include <asm/kpkeys_mm.h>
+#include <asm/kpkeys_pauth.h>
 #include <asm/ptrace.h>
 #include <asm/sections.h>
 #include <asm/sysreg.h>
@@ -97,6 +98,7 @@ void __init arch_cpu_finalize_init(void)
 	enabling = true;
 	kpkeys_hardened_pgtables_init();
 	enabling = false;
+	kpkeys_pauth_init();
 }
 
 /**

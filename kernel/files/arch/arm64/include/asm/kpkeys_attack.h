@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <asm/asm-extable.h>
 #include <asm/cpufeature.h>
+#include <asm/kpkeys_pauth.h>
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
 
@@ -52,6 +53,31 @@ static inline int attack_memcpy(void *dst, const void *src,
 static inline unsigned long attack_stack_pointer(struct task_struct *task)
 {
 	return task->thread.cpu_context.sp;
+}
+
+/* Where the keys of pointer authentication that user space has begin. */
+static inline unsigned long attack_task_keys(struct task_struct *task)
+{
+#ifdef CONFIG_KPKEYS_PAUTH
+	if (kpkeys_pauth_enabled())
+		return (unsigned long)
+			kpkeys_slot_at(task->thread.pauth_slot)->data;
+#endif
+#ifdef CONFIG_ARM64_PTR_AUTH
+	return (unsigned long)&task->thread.keys_user;
+#else
+	return 0;
+#endif
+}
+
+/* Where the number is that names them, if there is one. */
+static inline unsigned long attack_task_slot(struct task_struct *task)
+{
+#ifdef CONFIG_KPKEYS_PAUTH
+	if (kpkeys_pauth_enabled())
+		return (unsigned long)&task->thread.pauth_slot;
+#endif
+	return 0;
 }
 
 static inline unsigned long attack_entry_phys(unsigned long entry)

@@ -49,6 +49,16 @@ static inline unsigned long attack_stack_pointer(struct task_struct *task)
 	return task->thread.sp;
 }
 
+static inline unsigned long attack_task_keys(struct task_struct *task)
+{
+	return 0;
+}
+
+static inline unsigned long attack_task_slot(struct task_struct *task)
+{
+	return 0;
+}
+
 static inline unsigned long attack_entry_phys(unsigned long entry)
 {
 	return entry & PHYSICAL_PAGE_MASK;
