@@ -28,6 +28,7 @@ int main(void)
 	result_comment("mode %s", mode);
 	print_file(KPKEYS_DIR "check");
 	print_file(KPKEYS_DIR "stats");
+	kpkeys_print_linear_map("now");
 	if (kpkeys_check(reason, sizeof(reason)))
 		result_ok("checker");
 	else

@@ -138,12 +138,15 @@ int main(int argc, char **argv)
 	results_begin();
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	kpkeys_print_linear_map("before");
 	for (i = 1; i < argc; i++)
 		if (!known(argv[i]))
 			result_fail(argv[i], "no such job");
 	for (job = jobs; job->name; job++)
 		if (wanted(job, argc - 1, argv + 1))
 			run_job(job);
+
+	kpkeys_print_linear_map("after");
 
 	violations = kpkeys_stat("violations") - violations;
 	if (violations)

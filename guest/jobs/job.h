@@ -78,7 +78,12 @@ int reap_children(void);
 	X(far_memory_hotplug,	"memhotplug-far",	false)	\
 	X(nmi_storm,		"nmi",			false)	\
 	X(backtraces,		"backtraces",		false)	\
-	X(suspend,		"s3",			false)
+	X(part_memory_hotplug,	"memhotplug-part",	false)	\
+	X(suspend,		"s3",			false)	\
+	X(protect_memory,	"protect",		false)	\
+	X(protect_without_memory, "protect-faulty",	false)	\
+	X(late_cpu,		"late-cpu",		false)	\
+	X(late_kfence,		"late-kfence",		false)
 
 #define X(function, name, by_default) enum job_outcome function(void);
 JOBS(X)

@@ -15,7 +15,8 @@
 #define CPU1		"/sys/devices/system/cpu/cpu1/online"
 #define MEMORY		"/sys/devices/system/memory/"
 #define DIMM_MIB	128
-#define DIMM_BLOCKS	16	/* most blocks it can have */
+#define LARGE_MIB	1024	/* one entry of the linear map, where it is made of blocks */
+#define DIMM_BLOCKS	16	/* most blocks either can have */
 #define FAR_GIB		"112"
 #define HOST_SECONDS	10
 #define NMIS		200
@@ -223,4 +224,48 @@ enum job_outcome memory_hotplug(void)
 enum job_outcome far_memory_hotplug(void)
 {
 	return plug_and_unplug("stress1", " " FAR_GIB);
+}
+
+static int set_blocks(const int *blocks, int n, const char *state)
+{
+	int i, err = 0;
+
+	for (i = 0; !err && i < n; i++)
+		err = set_block(blocks[i], state);
+	return err;
+}
+
+static unsigned long splits(void)
+{
+	return kpkeys_linear_map("split_puds") + kpkeys_linear_map("unfolded_pmds");
+}
+
+/* A part of it goes and comes back, so what maps all of it must be split. */
+enum job_outcome part_memory_hotplug(void)
+{
+	bool blocks_in_map = kpkeys_linear_map("pmds");
+	int blocks[DIMM_BLOCKS];
+	unsigned long before;
+	char reason[512];
+	int n, err;
+
+	file_write(MEMORY "auto_online_blocks", "offline");
+	result_host("dimm-add stress2 %d", LARGE_MIB);
+	n = wait_for_blocks(blocks);
+	if (n < 2)
+		return skipped("the host added %d blocks of memory", n);
+	err = set_blocks(blocks, n, "online_movable");
+	before = splits();
+	err = err ?: set_block(blocks[n / 2], "offline");
+	if (!err && blocks_in_map && splits() == before)
+		return failed("nothing was split");
+	if (!kpkeys_check(reason, sizeof(reason)))
+		return failed("without a part: %s", reason);
+	err = err ?: set_block(blocks[n / 2], "online_movable");
+	use_memory();
+	err = err ?: set_blocks(blocks, n, "offline");
+	if (err)
+		return failed("error %d", -err);
+	result_host("dimm-del stress2");
+	return wait_until_gone(blocks[0]) ? passed() : failed("the memory is still there");
 }

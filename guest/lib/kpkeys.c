@@ -5,20 +5,45 @@
 
 #include "files.h"
 #include "kpkeys.h"
+#include "results.h"
 
-unsigned long kpkeys_stat(const char *name)
+#define LINEAR_MAP	KPKEYS_DIR "linear_map"
+
+static unsigned long value_in(const char *path, const char *name)
 {
 	size_t len = strlen(name);
 	char text[8192];
 	char *line, *rest = text;
 
-	if (file_read(KPKEYS_DIR "stats", text, sizeof(text)) < 0)
+	if (file_read(path, text, sizeof(text)) < 0)
 		return 0;
 	while ((line = strsep(&rest, "\n"))) {
 		if (!strncmp(line, name, len) && line[len] == ' ')
 			return strtoul(line + len, NULL, 10);
 	}
 	return 0;
+}
+
+unsigned long kpkeys_stat(const char *name)
+{
+	return value_in(KPKEYS_DIR "stats", name);
+}
+
+unsigned long kpkeys_linear_map(const char *name)
+{
+	return value_in(LINEAR_MAP, name);
+}
+
+void kpkeys_print_linear_map(const char *when)
+{
+	char text[2048];
+	char *line, *rest = text;
+
+	if (file_read(LINEAR_MAP, text, sizeof(text)) <= 0)
+		return;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			result_comment("linear map %s: %s", when, line);
 }
 
 void kpkeys_mode(char *mode, size_t size)

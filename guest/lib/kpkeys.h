@@ -11,6 +11,12 @@
 /* One counter of kpkeys/stats; 0 when there is none. */
 unsigned long kpkeys_stat(const char *name);
 
+/* The same of kpkeys/linear_map, which arm64 has. */
+unsigned long kpkeys_linear_map(const char *name);
+
+/* As comments of the results, each with a word in front. */
+void kpkeys_print_linear_map(const char *when);
+
 /* "enforce", "audit" or "off"; a kernel without kpkeys is off. */
 void kpkeys_mode(char *mode, size_t size);
 

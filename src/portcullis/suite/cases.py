@@ -3,6 +3,7 @@
 
 from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
 from portcullis.core.machine import Machine
+from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import AUDITED, HARDENED, NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, kunit
 from portcullis.suite.matrix import arm64_matrix, x86_matrix
@@ -176,7 +177,9 @@ CASES = (
     *ARM64,
     *ARM64_NOPS,
     *ARM64_NMIS,
+    *ARM64_BLOCKS,
     *ARM64_KERNELS,
+    *ARM64_BLOCKS_LONG,
     *arm64_matrix(),
     *EMULATOR,
 )

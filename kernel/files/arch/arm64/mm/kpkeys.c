@@ -27,6 +27,7 @@
 #include <asm/tlbflush.h>
 
 #include "../../../mm/kpkeys/internal.h"
+#include "live_split.h"
 
 /**
  * kpkeys_setup_cpu - shut this CPU's gate and have it obeyed
@@ -66,10 +67,11 @@ void kpkeys_suspend_exit(void)
 }
 
 /**
- * kpkeys_wants_pages - must the linear map and the image's alias be pages?
+ * kpkeys_wants_pages - must single pages of the linear map be able to change?
  *
- * The boot tables lie scattered in memory, and a block that is in use cannot
- * be split. Asked before CPU features are known: looks at the CPU itself.
+ * The boot tables lie scattered in memory. So the map is made of pages, or of
+ * blocks that can be split while in use. Asked before CPU features are known:
+ * looks at the CPU itself.
  */
 bool kpkeys_wants_pages(void)
 {
@@ -115,54 +117,38 @@ const char *arch_kpkeys_unsupported(void)
 	return NULL;
 }
 
-/* The entry that maps a kernel address and how much it maps, or NULL. */
-static pte_t *leaf_entry(unsigned long addr, unsigned long *size)
+static bool range_has_pkey(unsigned long addr, unsigned long end, int pkey)
 {
-	pgd_t *pgdp;
-	p4d_t *p4dp;
-	pud_t *pudp, pud;
-	pmd_t *pmdp, pmd;
-	pte_t *ptep;
+	unsigned long size;
 
-	if (!is_ttbr1_addr(addr))
-		return NULL;
-	pgdp = pgd_offset_k(addr);
-	if (pgd_none(READ_ONCE(*pgdp)))
-		return NULL;
-	p4dp = p4d_offset(pgdp, addr);
-	if (p4d_none(READ_ONCE(*p4dp)))
-		return NULL;
-
-	pudp = pud_offset(p4dp, addr);
-	pud = READ_ONCE(*pudp);
-	*size = PUD_SIZE;
-	if (pud_none(pud) || pud_sect(pud))
-		return pud_none(pud) ? NULL : (pte_t *)pudp;
-
-	pmdp = pmd_offset(pudp, addr);
-	pmd = READ_ONCE(*pmdp);
-	*size = PMD_SIZE;
-	if (pmd_none(pmd) || pmd_sect(pmd))
-		return pmd_none(pmd) ? NULL : (pte_t *)pmdp;
-
-	ptep = pte_offset_kernel(pmdp, addr);
-	*size = PAGE_SIZE;
-	return pte_valid(__ptep_get(ptep)) ? ptep : NULL;
+	for (; addr < end; addr += size - (addr & (size - 1)))
+		if (!live_split_leaf(addr, &size) ||
+		    arch_kpkeys_addr_pkey(addr) != pkey)
+			return false;
+	return true;
 }
 
 /*
  * An index may change in place: it is a permission. Parts of blocks and of
- * contiguous ranges may not.
+ * contiguous ranges may not; they are split where that is in use. The tables
+ * for it come without waiting: this may be about more memory for tables.
  */
 static int set_range_pkey(unsigned long addr, unsigned long end, int pkey)
 {
 	unsigned long size;
 	pteval_t val;
 	pte_t *ptep;
+	int ret;
 
+	/* To undo what could not be done must not need what was missing. */
+	if (range_has_pkey(addr, end, pkey))
+		return 0;
+	ret = live_split_at_edges(addr, end, GFP_NOWAIT);
+	if (ret)
+		return ret;
 	guard(kpkeys_hardened_pgtables)();
 	for (; addr < end; addr += size) {
-		ptep = leaf_entry(addr, &size);
+		ptep = live_split_leaf(addr, &size);
 		if (!ptep || !IS_ALIGNED(addr, size) || size > end - addr)
 			return -EINVAL;
 		val = pte_val(__ptep_get(ptep));
@@ -220,7 +206,7 @@ void arch_kpkeys_flush(void)
 int arch_kpkeys_addr_pkey(unsigned long addr)
 {
 	unsigned long size;
-	pte_t *ptep = leaf_entry(addr, &size);
+	pte_t *ptep = live_split_leaf(addr, &size);
 
 	return ptep ? FIELD_GET(PTE_PO_IDX_MASK, pte_val(__ptep_get(ptep))) : -1;
 }
@@ -235,7 +221,7 @@ unsigned long arch_kpkeys_mapping_size(unsigned long addr)
 {
 	unsigned long size;
 
-	return leaf_entry(addr, &size) ? size : 0;
+	return live_split_leaf(addr, &size) ? size : 0;
 }
 
 /**
@@ -245,7 +231,7 @@ unsigned long arch_kpkeys_mapping_size(unsigned long addr)
 phys_addr_t arch_kpkeys_phys(unsigned long addr)
 {
 	unsigned long size;
-	pte_t *ptep = leaf_entry(addr, &size);
+	pte_t *ptep = live_split_leaf(addr, &size);
 
 	if (!ptep)
 		return 0;
@@ -358,7 +344,7 @@ bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 {
 	u32 insn = le32_to_cpu(*(__le32 *)instruction_pointer(regs));
 	unsigned long size;
-	pte_t *ptep = leaf_entry(address, &size);
+	pte_t *ptep = live_split_leaf(address, &size);
 
 	if (aarch64_insn_is_exclusive(insn))
 		return false;
