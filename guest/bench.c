@@ -69,12 +69,12 @@ static void read_counters(struct counts *counts)
 
 enum operation {
 	READER, TOUCH, FORK, EXIT, MPROTECT, MUNMAP, FORK_EXEC, SYSCALL, EXCEPTION, VMALLOC, VFREE,
-	RANDOM,
+	RANDOM, KEY_BLOCK,
 };
 
 static const char * const operations[] = {
 	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "munmap-64m", "fork-exec",
-	"syscall", "exception", "vmalloc-64", "vfree-64", "random",
+	"syscall", "exception", "vmalloc-64", "vfree-64", "random", "key-block",
 };
 
 /* Hints that do nothing: emulator/plugins/count.c counts what runs between them. */
@@ -317,6 +317,28 @@ static void bench_vmalloc(void)
 	result_ok("vmalloc");
 }
 
+/* The pool takes a block of memory and gives it back. */
+static void bench_key_block(void)
+{
+	struct counts grown;
+	int round;
+
+	if (access(KPKEYS_DIR "grow", F_OK)) {
+		result_skip("key-block", "a kernel without its tests");
+		return;
+	}
+	clear(&grown);
+	for (round = 0; round < ROUNDS; round++) {
+		start(KEY_BLOCK);
+		if (file_write(KPKEYS_DIR "grow", "1"))
+			exit(2);
+		stop(&grown);
+		file_write(KPKEYS_DIR "shrink", "1");
+	}
+	tell(KEY_BLOCK, &grown, 1);
+	result_ok("key-block");
+}
+
 static void tell_pool(void)
 {
 	unsigned long idle = kpkeys_stat("pool_free"), used = kpkeys_stat("pool_used");
@@ -375,6 +397,7 @@ int main(int argc, char **argv)
 	repeat(RANDOM, draw_random, RANDOMS);
 	result_ok("secrets");
 	bench_vmalloc();
+	bench_key_block();
 	if (kpkeys_check(reason, sizeof(reason)))
 		result_ok("checker");
 	else

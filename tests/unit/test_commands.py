@@ -121,7 +121,8 @@ def bench(**changes):
     rows = [json.dumps({"bench": name, "pkey_reg_writes": value, "pages_keyed": 9}) for name, value in records.items()]
     pool = {"bench": "pool", "pages_keyed": 513, "key_tlb_flushes": 2, "idle_kib": 0, "unkeyed_fallbacks": 0}
     random = {"bench": "random", "times": 9, "secret_sections": 9, "pkey_reg_writes": 18}
-    rows += [json.dumps(pool), json.dumps(random)]
+    block = {"bench": "key-block", "key_tlb_flushes": 1, "direct_map_splits": 0}
+    rows += [json.dumps(pool), json.dumps(random), json.dumps(block)]
     return "".join(f"#json {row}\n" for row in rows) + "#done 0\n"
 
 

@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "check.h"
+#include "depot.h"
 
 static const char * const mode_names[] = {
 	[KPKEYS_OFF]		= "off",
@@ -186,6 +187,15 @@ static int leave_open_set(void *data, u64 value)
 	return 0;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(leave_open_fops, NULL, leave_open_set, "%llu\n");
+
+/* Key one block more: what benchmarks count. */
+static int grow_set(void *data, u64 value)
+{
+	if (!kpkeys_pgtables_enabled())
+		return 0;
+	return kpkeys_depot_refill(numa_mem_id(), GFP_KERNEL);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(grow_fops, NULL, grow_set, "%llu\n");
 #endif
 
 static int __init kpkeys_debugfs_init(void)
@@ -199,6 +209,7 @@ static int __init kpkeys_debugfs_init(void)
 #ifdef CONFIG_KPKEYS_KUNIT_TEST
 	debugfs_create_file_unsafe("leave_open", 0200, dir, NULL,
 				   &leave_open_fops);
+	debugfs_create_file_unsafe("grow", 0200, dir, NULL, &grow_fops);
 #endif
 	return 0;
 }
