@@ -82,6 +82,7 @@ int reap_children(void);
 	X(suspend,		"s3",			false)	\
 	X(protect_memory,	"protect",		false)	\
 	X(protect_without_memory, "protect-faulty",	false)	\
+	X(protect_refused,	"protect-refused",	false)	\
 	X(late_cpu,		"late-cpu",		false)	\
 	X(late_kfence,		"late-kfence",		false)
 

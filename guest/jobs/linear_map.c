@@ -101,6 +101,26 @@ enum job_outcome protect_without_memory(void)
 	return passed();
 }
 
+/*
+ * A CPU cannot bear splits, and the map could not be repainted for it
+ * (live_split_tables=): what needs a split is refused, and only that.
+ */
+enum job_outcome protect_refused(void)
+{
+	unsigned long before = splits();
+	int err;
+
+	if (access(PROTECT, F_OK))
+		return skipped("not on this architecture");
+	err = file_write(PROTECT, "48");
+	if (err != -EBUSY)
+		return failed("error %d, not EBUSY", -err);
+	churn_memory(16 << 20);
+	if (splits() != before || !kpkeys_linear_map("refused"))
+		return failed("something was split");
+	return passed();
+}
+
 /* CPU 1 cannot bear splits (live_split_not_on=1) and was not there at boot. */
 enum job_outcome late_cpu(void)
 {

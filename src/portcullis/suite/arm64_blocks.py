@@ -14,6 +14,7 @@ REPAINTED = f"{FORCED} live_split_not_on=1"  # as if the second CPU could not
 HAS_PAGES = r"(?s)\A(?!.*live_split: linear map)"
 HAS_BLOCKS = r"live_split: linear map of blocks, split while in use \(forced\)"
 WAS_REPAINTED = r"live_split: not on every CPU: linear map repainted to pages, \d+ tables"
+NOT_REPAINTED = r"live_split: no memory to repaint the linear map: its blocks stay as they are"
 REFUSED = r"live_split: CPU1 cannot split mappings in use, and this kernel does: not brought up"
 KUNIT_APPEND = f"init_on_alloc=1 init_on_free=1 {FORCED}"
 # What KFENCE's own tests provoke.
@@ -29,6 +30,11 @@ def _blocks(name: str, what: str, job: str, mode: str = "enforce", **rest: objec
 
 def _repainted(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
     return _blocks(name, what, job, mode, append=REPAINTED, console=(HAS_BLOCKS, WAS_REPAINTED), **rest)
+
+
+def _held(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
+    append = f"{REPAINTED} live_split_tables=10"
+    return _blocks(name, what, job, mode, append=append, console=(HAS_BLOCKS, NOT_REPAINTED), long=True, **rest)
 
 
 def _kunit(name: str, allowed: tuple[str, ...] = (), **rest: object) -> Case:
@@ -89,6 +95,13 @@ ARM64_BLOCKS_LONG = (
         append=f"page_poison=1 {FORCED}",
         long=True,
         timeout=300.0,
+    ),
+    _held("not-repainted", "a split is refused when the map could not be repainted", "stress,protect-refused"),
+    _held(
+        "not-repainted-off",
+        "and what needs none works",
+        "stress,protect-refused,fork-exec,threads,vmalloc-churn",
+        "off",
     ),
     _repainted("repainted-off", "repainted, kpkeys=off", "stress", "off", long=True, timeout=STRESS_TIME),
     _repainted("repainted-protect", "80% of memory, repainted", "stress,protect", long=True, timeout=240.0),

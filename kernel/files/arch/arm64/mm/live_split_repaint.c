@@ -11,7 +11,9 @@
  */
 #define pr_fmt(fmt) "live_split: " fmt
 
+#include <linux/init.h>
 #include <linux/kpkeys.h>
+#include <linux/kstrtox.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -60,12 +62,25 @@ static void __init free_spares(void)
 	INIT_LIST_HEAD(&spare_tables);
 }
 
+/* For tests: memory for so many tables and no more. */
+static unsigned long most_tables __initdata = ULONG_MAX;
+
+static int __init parse_tables(char *arg)
+{
+	return kstrtoul(arg, 0, &most_tables);
+}
+early_param("live_split_tables", parse_tables);
+
+/* Nobody could be killed for them yet. */
+#define GFP_SPARES	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
+
 static int __init get_spares(unsigned long nr)
 {
 	struct page *page;
+	unsigned long i;
 
-	while (nr--) {
-		page = alloc_page(GFP_KERNEL);
+	for (i = 0; i < nr; i++) {
+		page = i < most_tables ? alloc_page(GFP_SPARES) : NULL;
 		if (!page)
 			return -ENOMEM;
 		list_add(&page->lru, &spare_tables);
