@@ -158,11 +158,13 @@ def test_a_bound_of_one_architecture():
     assert not parse_bounds(text, "x86") and len(parse_bounds(text, "arm64")) == 1
 
 
-def test_what_was_executed_is_the_least_of_all_rounds_and_compared_with_off():
-    on = parse_executed('{"region": 2, "isbs": 9}\n{"region": 2, "isbs": 7}\n{"region": 3, "isbs": 1}\n')
+def test_what_was_executed_is_the_least_of_all_rounds_and_compared_with_less_protection():
+    on = parse_executed('{"region": 2, "isbs": 12}\n{"region": 3, "isbs": 1}\n')
+    plain = parse_executed('{"region": 2, "isbs": 9}\n{"region": 2, "isbs": 7}\n{"region": 3, "isbs": 1}\n')
     off = parse_executed('{"region": 2, "isbs": 4}\n')
-    records = with_executed([{"bench": "fork", "region": 2}, {"bench": "x", "region": 3}, {"bench": "pool"}], on, off)
-    assert records[0] == {"bench": "fork", "region": 2, "isbs": 7, "isbs_added": 3}
+    rows = [{"bench": "fork", "region": 2}, {"bench": "x", "region": 3}, {"bench": "pool"}]
+    records = with_executed(rows, on, plain, off)
+    assert records[0] == {"bench": "fork", "region": 2, "isbs": 7, "isbs_added": 3, "isbs_pauth": 5}
     assert "isbs" not in records[1] and records[2] == {"bench": "pool"}
 
 

@@ -64,16 +64,22 @@ def parse_executed(text: str) -> dict[int, dict[str, int]]:
 def with_executed(
     records: Iterable[Mapping[str, object]],
     executed: Mapping[int, Mapping[str, int]],
+    plain: Mapping[int, Mapping[str, int]],
     off: Mapping[int, Mapping[str, int]],
 ) -> tuple[dict[str, object], ...]:
-    """Records with what the CPU executed in each, and how much of that is not there with kpkeys=off (`..._added`)."""
+    """Records with what the CPU executed in each.
+
+    A name alone is from the run `plain`, in which keys of pointer authentication are no secrets. `..._added` is how
+    much of that is not there with kpkeys=off, `..._pauth` how much more it is when they are secrets (`executed`).
+    """
     rows = []
     for record in records:
         region = record.get("region")
         added: dict[str, int] = {}
-        if isinstance(region, int) and region in executed and region in off:
-            here, there = executed[region], off[region]
-            added = {**here, **{f"{name}_added": max(0, value - there[name]) for name, value in here.items()}}
+        if isinstance(region, int) and all(region in run for run in (executed, plain, off)):
+            added = dict(plain[region])
+            added |= {f"{name}_added": max(0, value - off[region][name]) for name, value in plain[region].items()}
+            added |= {f"{name}_pauth": max(0, executed[region][name] - value) for name, value in plain[region].items()}
         rows.append({**record, **added})
     return tuple(rows)
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Keys of pointer authentication in secret memory: all but what entry.S does. */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
 #include <linux/init.h>
 #include <linux/kpkeys.h>
 #include <linux/panic.h>
 #include <linux/pid.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/string.h>
@@ -13,6 +16,18 @@
 #include <asm/insn.h>
 #include <asm/kpkeys_pauth.h>
 #include <asm/pointer_auth.h>
+
+bool kpkeys_pauth_wanted __ro_after_init = true;
+
+static int __init kpkeys_pauth_setup(char *arg)
+{
+	if (arg && !strcmp(arg, "off"))
+		kpkeys_pauth_wanted = false;
+	else if (!arg || strcmp(arg, "on"))
+		pr_warn("kpkeys_pauth=%s: not on or off; on\n", arg ?: "");
+	return 0;
+}
+early_param("kpkeys_pauth", kpkeys_pauth_setup);
 
 /* Inside guard(kpkeys_secret) only. NULL if somebody changed the number. */
 static struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
@@ -38,7 +53,8 @@ static struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
 void __init kpkeys_pauth_patch(struct alt_instr *alt, __le32 *origptr,
 			       __le32 *updptr, int nr_inst)
 {
-	if (!kpkeys_wanted() || !cpus_have_cap(ARM64_HAS_S1POE) ||
+	if (!kpkeys_pauth_wanted || !kpkeys_wanted() ||
+	    !cpus_have_cap(ARM64_HAS_S1POE) ||
 	    !cpus_have_cap(ARM64_HAS_ADDRESS_AUTH))
 		*updptr = cpu_to_le32(aarch64_insn_gen_nop());
 }

@@ -72,10 +72,13 @@ struct kpkeys_pauth_copy {
 	D(POR_EL1_SECRET, kpkeys_level_reg(KPKEYS_LVL_SECRET));		\
 } while (0)
 
+extern bool kpkeys_pauth_wanted;
+
 /* Decided before other tasks than init_task exist; does not change then. */
 static __always_inline bool kpkeys_pauth_enabled(void)
 {
-	return kpkeys_secrets_enabled() && system_supports_address_auth();
+	return kpkeys_secrets_enabled() && kpkeys_pauth_wanted &&
+	       system_supports_address_auth();
 }
 
 struct alt_instr;
