@@ -31,7 +31,6 @@ LANES = {
         Lane("64k", (*_SMALL, "64k"), True, "64 KiB pages", ("arm64",)),
         Lane("16k", (*_SMALL, "16k"), True, "16 KiB pages, four levels", ("arm64",)),
         Lane("va39", (*_SMALL, "va39"), True, "39-bit addresses, three levels", ("arm64",)),
-        Lane("userpauth", (*_SMALL, "userpauth"), True, "pointer authentication for user space alone", ("arm64",)),
         Lane("kfence", (*_SMALL, "kfence"), True, "KFENCE and its tests", ("arm64",)),
         Lane("stock", (ARCH, "test"), False, "the same kernel without Portcullis"),
     )
