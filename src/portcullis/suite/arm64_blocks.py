@@ -68,7 +68,10 @@ def _of_lane(lane: str, what: str) -> tuple[Case, ...]:
         _blocks(
             f"{lane}-blocks-stress", f"stress on blocks, {what}", "stress", lane=lane, long=True, timeout=STRESS_TIME
         ),
-        _blocks(f"{lane}-blocks-protect", f"80% of memory, {what}", "stress,protect", lane=lane, long=True),
+        # Less than 20% of 1 GiB does not suffice for the rest of a kernel with pages of 64 KiB.
+        _blocks(
+            f"{lane}-blocks-protect", f"80% of memory, {what}", "stress,protect", lane=lane, memory=3072, long=True
+        ),
         _repainted(f"{lane}-repainted", f"repainted, {what}", "stress", lane=lane, long=True, timeout=STRESS_TIME),
     )
 
