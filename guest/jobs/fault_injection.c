@@ -12,7 +12,6 @@
 #include "kpkeys.h"
 #include "results.h"
 
-#define FAULTS		"/sys/kernel/debug/fail_page_alloc/"
 #define FORKS		100
 #define REGION		(64UL << 20)
 #define HUNGRY		4
@@ -57,17 +56,17 @@ static void make_page_tables(size_t size)
 	_exit(pid < 0);
 }
 
-static int set_faults(const char *probability)
+int fail_page_allocations(const char *probability)
 {
-	int err = file_write(FAULTS "probability", probability);
+	int err = file_write(FAIL_PAGES "probability", probability);
 
-	file_write(FAULTS "interval", "1");
-	file_write(FAULTS "times", "-1");
-	file_write(FAULTS "space", "0");
-	file_write(FAULTS "verbose", "0");
-	file_write(FAULTS "min-order", "0");
-	file_write(FAULTS "ignore-gfp-wait", "N");
-	file_write(FAULTS "task-filter", "Y");
+	file_write(FAIL_PAGES "interval", "1");
+	file_write(FAIL_PAGES "times", "-1");
+	file_write(FAIL_PAGES "space", "0");
+	file_write(FAIL_PAGES "verbose", "0");
+	file_write(FAIL_PAGES "min-order", "0");
+	file_write(FAIL_PAGES "ignore-gfp-wait", "N");
+	file_write(FAIL_PAGES "task-filter", "Y");
 	return err;
 }
 
@@ -93,7 +92,7 @@ static int fork_with_faults(void)
  */
 static int exhaust_reserves(void)
 {
-	int filter = open(FAULTS "task-filter", O_WRONLY);
+	int filter = open(FAIL_PAGES "task-filter", O_WRONLY);
 	int go[2], i, err;
 	char byte;
 
@@ -122,13 +121,13 @@ enum job_outcome fault_injection(void)
 	unsigned long refill_failures = kpkeys_stat("pool_refill_failures");
 	int failures;
 
-	if (set_faults("10"))
+	if (fail_page_allocations("10"))
 		return skipped("no page allocation faults");
 	before = page_table_pages();
 	failures = fork_with_faults();
-	set_faults("30");
+	fail_page_allocations("30");
 	failures += exhaust_reserves();
-	set_faults("0");
+	fail_page_allocations("0");
 	usleep(200000);
 	after = page_table_pages();
 	result_comment("%d of %d children could not fork, page tables %lu -> %lu pages", failures,

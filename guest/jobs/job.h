@@ -40,6 +40,10 @@ void stop_churn(int pid);
 /* Write struct pauth_state to standard output; what exec leaves is seen so. */
 int pauth_show_state(void);
 
+/* Tasks that ask for it get no pages, with this probability in per cent. */
+#define FAIL_PAGES	"/sys/kernel/debug/fail_page_alloc/"
+int fail_page_allocations(const char *probability);
+
 /* Reap all children. Returns how many ended with a non-zero status. */
 int reap_children(void);
 

@@ -13,7 +13,6 @@
 
 #define PROTECT		KPKEYS_DIR "protect"
 #define FAULTY		KPKEYS_DIR "protect_faulty"
-#define FAULTS		"/sys/kernel/debug/fail_page_alloc/"
 #define FAULTY_ROUNDS	20
 #define FAULTY_MIB	"48"
 #define CPU1		"/sys/devices/system/cpu/cpu1/online"
@@ -60,17 +59,6 @@ enum job_outcome protect_memory(void)
 	return passed();
 }
 
-static void set_faults(const char *probability)
-{
-	file_write(FAULTS "probability", probability);
-	file_write(FAULTS "interval", "1");
-	file_write(FAULTS "times", "-1");
-	file_write(FAULTS "verbose", "0");
-	file_write(FAULTS "min-order", "0");
-	file_write(FAULTS "ignore-gfp-wait", "N");
-	file_write(FAULTS "task-filter", "Y");
-}
-
 /*
  * No memory for the tables that a split takes: an error, and nothing has
  * changed. With the protection on tables come from the pool, which has some.
@@ -81,14 +69,14 @@ enum job_outcome protect_without_memory(void)
 	int i, err = 0, refused = 0;
 	char mode[16];
 
-	if (access(FAULTY, F_OK) || access(FAULTS, F_OK))
+	if (access(FAULTY, F_OK) || access(FAIL_PAGES, F_OK))
 		return skipped("not on this architecture");
-	set_faults("30");
+	fail_page_allocations("30");
 	for (i = 0; i < FAULTY_ROUNDS && (!err || err == -ENOMEM); i++) {
 		err = file_write(FAULTY, FAULTY_MIB);
 		refused += err == -ENOMEM;
 	}
-	set_faults("0");
+	fail_page_allocations("0");
 	result_comment("%d of %d refused", refused, i);
 	if (err && err != -ENOMEM)
 		return failed("error %d", -err);
