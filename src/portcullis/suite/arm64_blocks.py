@@ -7,6 +7,7 @@ Without the parameter the emulator's CPU is on no list of those that can, so all
 from dataclasses import replace
 
 from portcullis.core.machine import Machine
+from portcullis.suite.arm64_kernels import NO_PUD_BLOCKS
 from portcullis.suite.case import STRESS_TIME, Case, attacks, boot, kunit
 
 FORCED = "live_split=force"
@@ -19,8 +20,6 @@ REFUSED = r"live_split: CPU1 cannot split mappings in use, and this kernel does:
 KUNIT_APPEND = f"init_on_alloc=1 init_on_free=1 {FORCED}"
 # What KFENCE's own tests provoke.
 KFENCE_REPORTS = ("bug",)
-# A block where a PUD entry would be needs pages of 4 KiB.
-NO_PUD_BLOCKS = ("user-pud-leaf",)
 
 
 def _blocks(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
