@@ -17,6 +17,7 @@
 
 #include "attacks/attack.h"
 #include "attacks/rooted.h"
+#include "files.h"
 #include "kpkeys.h"
 #include "results.h"
 
@@ -156,12 +157,22 @@ static void tell_host(const struct attack *attack, const char *verdict,
 		result_ok(attack->name);
 }
 
+/* The log of a machine that dies must say in which attack. */
+static void announce(const struct attack *attack)
+{
+	char line[64];
+
+	snprintf(line, sizeof(line), "<6>portcullis: attack %s\n", attack->name);
+	file_write("/dev/kmsg", line);
+}
+
 static void run_attack(const struct attack *attack)
 {
 	int kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	unsigned long violations = kpkeys_stat("violations");
 	char complaint[512] = "";
 
+	announce(attack);
 	lseek(kmsg, 0, SEEK_END);
 	run_attacker(attack);
 	violations = kpkeys_stat("violations") - violations;

@@ -127,12 +127,14 @@ def test_verdicts():
     assert not judge(attack, "enforce", "LANDED", "e").as_expected
 
 
-def test_a_dead_guest_is_blocked_only_with_a_report():
-    report = "[    2.0] kpkeys: violation: write to page table at ffff by memcpy+0x1 in attack[9] (enforce)"
-    assert verdict_of_dead_guest(f"{report}\n[    2.1] Kernel panic - not syncing: Fatal\n")[0] == "BLOCKED"
-    verdict, evidence = verdict_of_dead_guest("[    2.1] Kernel panic - not syncing: Fatal\n")
-    assert verdict == "DIED" and "Fatal" in evidence
-    assert verdict_of_dead_guest("") == ("DIED", "the console is empty")
+def test_a_dead_guest_is_blocked_only_with_a_report_of_the_same_attack():
+    begin, panic = "[    1.9] portcullis: attack text\n", "[    2.1] Kernel panic - not syncing: Fatal\n"
+    report = "[    2.0] kpkeys: violation: write to page table at ffff by memcpy+0x1 in attack[9] (enforce)\n"
+    assert verdict_of_dead_guest(begin + report + panic, "text")[0] == "BLOCKED"
+    for console in (begin + panic, report + begin + panic, report + panic):
+        verdict, evidence = verdict_of_dead_guest(console, "text")
+        assert verdict == "DIED" and "Fatal" in evidence
+    assert verdict_of_dead_guest("", "text") == ("DIED", "the console is empty")
 
 
 BOUNDS = parse_bounds('[[bound]]\nbench = "fork"\ncounter = "pkey_reg_writes"\nlimit = 300\nwhat = "fork"\n', "x86")

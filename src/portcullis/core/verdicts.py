@@ -96,12 +96,15 @@ def read_verdicts(records: Iterable[Mapping[str, object]]) -> dict[str, tuple[st
     }
 
 
-def verdict_of_dead_guest(console: str) -> tuple[str, str]:
+def verdict_of_dead_guest(console: str, attack: str) -> tuple[str, str]:
     """Verdict for the attack during which the guest died, from its console.
 
-    BLOCKED needs a violation report as evidence: any other death proves nothing.
+    BLOCKED needs a violation report of this attack as evidence: any other death proves nothing. The guest says where
+    an attack begins.
     """
     lines = [strip_printk(line.rstrip()) for line in console.splitlines() if line.strip()]
+    begin = f"portcullis: attack {attack}"
+    lines = lines[lines.index(begin) :] if begin in lines else lines[-1:]
     for line in reversed(lines):
         if "kpkeys: violation:" in line or "kpkeys: corrupt" in line:
             return "BLOCKED", line

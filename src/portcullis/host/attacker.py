@@ -59,7 +59,7 @@ def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:
     if booted.results.status is not None:
         return settled + [judge(attack, mode, MISSING, "the guest gave no verdict") for attack in silent]
     if silent:
-        verdict, evidence = verdict_of_dead_guest(booted.console)
+        verdict, evidence = verdict_of_dead_guest(booted.console, silent[0].name)
         if booted.trouble.startswith("no end") and verdict != "BLOCKED":
             evidence = f"{booted.trouble}: {evidence}"
         settled.append(judge(silent[0], mode, verdict, evidence))
