@@ -141,6 +141,12 @@ ARM64 = (
     _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu="max,x-poe-lazy-write=on", timeout=STRESS_TIME),
     _arm64("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
     *(_kselftest(mode) for mode in ("enforce", "off")),
+    _arm64(
+        "pauth-in-task",
+        "keys of pointer authentication that are no secrets still work",
+        "stress,pauth-masks,pauth-reset,pauth-inherit,pauth-disabled,pauth-switching,pauth-traced-keys",
+        append="kpkeys_pauth=off",
+    ),
     *attacks("arm64-", arch="arm64"),
     bench("arm64-bench", arch="arm64"),
 )
