@@ -17,6 +17,7 @@
 #define HUNGRY		4
 #define HUNGRY_REGION	(4UL << 30)	/* 2048 page tables */
 #define LEAK_PAGES	64	/* what other processes may have come to need */
+#define ROUNDS		20	/* chance decides what fails: some rounds fail no fork() */
 
 static unsigned long page_table_pages(void)
 {
@@ -115,23 +116,33 @@ static int exhaust_reserves(void)
 	return err ? 0 : i;
 }
 
-enum job_outcome fault_injection(void)
+static int one_round(void)
 {
-	unsigned long before, after, fallbacks = kpkeys_stat("unkeyed_fallbacks");
-	unsigned long refill_failures = kpkeys_stat("pool_refill_failures");
 	int failures;
 
-	if (fail_page_allocations("10"))
-		return skipped("no page allocation faults");
-	before = page_table_pages();
+	fail_page_allocations("10");
 	failures = fork_with_faults();
 	fail_page_allocations("30");
 	failures += exhaust_reserves();
 	fail_page_allocations("0");
+	return failures;
+}
+
+enum job_outcome fault_injection(void)
+{
+	unsigned long before, after, fallbacks = kpkeys_stat("unkeyed_fallbacks");
+	unsigned long refill_failures = kpkeys_stat("pool_refill_failures");
+	int rounds, failures = 0;
+
+	if (fail_page_allocations("0"))
+		return skipped("no page allocation faults");
+	before = page_table_pages();
+	for (rounds = 0; rounds < ROUNDS && !failures; rounds++)
+		failures = one_round();
 	usleep(200000);
 	after = page_table_pages();
 	result_comment("%d of %d children could not fork, page tables %lu -> %lu pages", failures,
-		       FORKS + HUNGRY, before, after);
+		       rounds * (FORKS + HUNGRY), before, after);
 	result_comment("%lu pool refills failed",
 		       kpkeys_stat("pool_refill_failures") - refill_failures);
 	if (after > before + LEAK_PAGES)
