@@ -144,6 +144,7 @@ struct kpkeys_counters {
 };
 
 DECLARE_STATIC_KEY_FALSE(kpkeys_pgtables_key);
+DECLARE_STATIC_KEY_FALSE(kpkeys_secrets_key);
 DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);
 DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
 
@@ -151,6 +152,14 @@ DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
 static __always_inline bool kpkeys_pgtables_enabled(void)
 {
 	return static_branch_unlikely(&kpkeys_pgtables_key);
+}
+
+/* Some machines can protect page tables and hide nothing. */
+static __always_inline bool kpkeys_level_enabled(const unsigned int level)
+{
+	if (level == KPKEYS_LVL_SECRET)
+		return static_branch_unlikely(&kpkeys_secrets_key);
+	return kpkeys_pgtables_enabled();
 }
 
 /* Over the table: the term of @level, and nothing for the others. */
@@ -211,7 +220,7 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	BUILD_BUG_ON(!__builtin_constant_p(level) ||
 		     level == KPKEYS_LVL_DEFAULT || level >= KPKEYS_NR_LEVELS);
 
-	if (!kpkeys_pgtables_enabled())
+	if (!kpkeys_level_enabled(level))
 		return KPKEYS_LVL_UNCHANGED;
 
 	/* Even when raised: a preempted lazy section comes back lowered. */
@@ -229,15 +238,17 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 
 /**
  * kpkeys_restore_level - undo kpkeys_set_level()
+ * @level: as given there
  * @old: what it returned
  *
  * A level, not a register value, is taken back: an @old that was tampered
  * with selects another row of the table at worst, and the return to user
  * space or the next task switch closes and reports it.
  */
-static __always_inline void kpkeys_restore_level(u8 old)
+static __always_inline void kpkeys_restore_level(const unsigned int level,
+						 u8 old)
 {
-	if (!kpkeys_pgtables_enabled())
+	if (!kpkeys_level_enabled(level))
 		return;
 	if (old != KPKEYS_LVL_UNCHANGED)
 		__kpkeys_lower(old);
@@ -299,6 +310,19 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 			__kpkeys_lower(KPKEYS_LVL_DEFAULT);
 	}
 	preempt_enable_notrace();
+}
+
+bool arch_kpkeys_narrow(void);
+
+/**
+ * kpkeys_lazy_mmu_callbacks - what follows in this section may be anything
+ *
+ * Where a section opens more than page tables it ends here, early.
+ */
+static __always_inline void kpkeys_lazy_mmu_callbacks(void)
+{
+	if (kpkeys_pgtables_enabled() && !arch_kpkeys_narrow())
+		kpkeys_lazy_mmu_leave();
 }
 
 void __kpkeys_push(unsigned long frame);
@@ -412,6 +436,7 @@ static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
 static __always_inline void kpkeys_lazy_mmu_enter(void) { }
 static __always_inline void kpkeys_lazy_mmu_leave(void) { }
+static __always_inline void kpkeys_lazy_mmu_callbacks(void) { }
 static __always_inline void kpkeys_exception_enter(struct pt_regs *frame) { }
 static __always_inline void kpkeys_exception_exit(struct pt_regs *frame) { }
 static __always_inline void kpkeys_softirq_enter(void *slot) { }
@@ -441,7 +466,8 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	return 0;
 }
 
-static __always_inline void kpkeys_restore_level(u8 old) { }
+static __always_inline void kpkeys_restore_level(const unsigned int level,
+						 u8 old) { }
 
 #endif /* KPKEYS_BUILT_IN */
 
@@ -459,7 +485,7 @@ static __always_inline u8 class_##name##_constructor(void)		\
 static __always_inline void class_##name##_destructor(u8 *old)		\
 {									\
 	if (used)							\
-		kpkeys_restore_level(*old);				\
+		kpkeys_restore_level(level, *old);			\
 }									\
 									\
 static __always_inline void *class_##name##_lock_ptr(u8 *old)		\

@@ -9,7 +9,8 @@
  *
  * Static and per-CPU objects share pages that carry KPKEYS_PKEY_SECRET from
  * kpkeys_hardened_pgtables_init() on; until then, and where the protection is
- * off, they are ordinary memory. A module cannot have any.
+ * off or cannot hide anything, they are ordinary memory, and the guard does
+ * nothing. A module cannot have any.
  *
  * Objects that come and go live in slots:
  *
@@ -49,7 +50,7 @@
 
 static __always_inline bool kpkeys_secrets_enabled(void)
 {
-	return kpkeys_pgtables_enabled();
+	return kpkeys_level_enabled(KPKEYS_LVL_SECRET);
 }
 
 /**

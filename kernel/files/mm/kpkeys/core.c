@@ -12,6 +12,8 @@
 
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_pgtables_key);
 EXPORT_SYMBOL_GPL(kpkeys_pgtables_key);
+DEFINE_STATIC_KEY_FALSE_RO(kpkeys_secrets_key);
+EXPORT_SYMBOL_GPL(kpkeys_secrets_key);
 
 /* Modules inline the guards. */
 DEFINE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);
@@ -24,19 +26,33 @@ struct kpkeys_state kpkeys_state __page_aligned_data = {
 };
 struct kpkeys_events kpkeys_events;
 
+const char * const kpkeys_mode_names[] = {
+	[KPKEYS_OFF]		= "off",
+	[KPKEYS_AUDIT]		= "audit",
+	[KPKEYS_ENFORCE]	= "enforce",
+};
+
+static void __init take_option(const char *word)
+{
+	int mode = match_string(kpkeys_mode_names,
+				ARRAY_SIZE(kpkeys_mode_names), word);
+
+	if (mode >= 0)
+		kpkeys_state.mode = mode;
+	else if (!arch_kpkeys_option(word))
+		pr_warn("kpkeys=%s is not known and ignored; known are: off, audit, enforce, %s\n",
+			word, arch_kpkeys_options);
+}
+
+/* A mode, a backend, or both with a comma between them. */
 static int __init kpkeys_setup(char *arg)
 {
+	char *word;
+
 	if (!arg)
 		return -EINVAL;
-	if (!strcmp(arg, "off"))
-		kpkeys_state.mode = KPKEYS_OFF;
-	else if (!strcmp(arg, "audit"))
-		kpkeys_state.mode = KPKEYS_AUDIT;
-	else if (!strcmp(arg, "enforce"))
-		kpkeys_state.mode = KPKEYS_ENFORCE;
-	else
-		pr_warn("kpkeys=%s: not enforce, audit or off; enforcing\n",
-			arg);
+	while ((word = strsep(&arg, ",")))
+		take_option(word);
 	return 0;
 }
 early_param("kpkeys", kpkeys_setup);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* debugfs: kpkeys/mode, kpkeys/stats, kpkeys/check, kpkeys/shrink */
+/* debugfs: kpkeys/mode, backend, stats, check and shrink */
 #include <linux/debugfs.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -11,15 +11,9 @@
 #include "check.h"
 #include "depot.h"
 
-static const char * const mode_names[] = {
-	[KPKEYS_OFF]		= "off",
-	[KPKEYS_AUDIT]		= "audit",
-	[KPKEYS_ENFORCE]	= "enforce",
-};
-
 static int mode_show(struct seq_file *m, void *v)
 {
-	seq_printf(m, "%s\n", mode_names[kpkeys_state.mode]);
+	seq_printf(m, "%s\n", kpkeys_mode_names[kpkeys_state.mode]);
 	return 0;
 }
 
@@ -50,8 +44,8 @@ static ssize_t mode_write(struct file *file, const char __user *ubuf,
 		return -EINVAL;
 	if (copy_from_user(buf, ubuf, len))
 		return -EFAULT;
-	ret = set_mode(match_string(mode_names, ARRAY_SIZE(mode_names),
-				    strim(buf)));
+	ret = set_mode(match_string(kpkeys_mode_names,
+				    ARRAY_SIZE(kpkeys_mode_names), strim(buf)));
 	return ret ?: len;
 }
 
@@ -63,6 +57,14 @@ static const struct file_operations mode_fops = {
 	.llseek		= seq_lseek,
 	.release	= single_release,
 };
+
+static int backend_show(struct seq_file *m, void *v)
+{
+	seq_printf(m, "%s\n",
+		   kpkeys_pgtables_enabled() ? arch_kpkeys_backend() : "none");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(backend);
 
 #define SUM(field) ({							\
 	unsigned long __sum = 0;					\
@@ -203,6 +205,7 @@ static int __init kpkeys_debugfs_init(void)
 	struct dentry *dir = debugfs_create_dir("kpkeys", NULL);
 
 	debugfs_create_file("mode", 0600, dir, NULL, &mode_fops);
+	debugfs_create_file("backend", 0400, dir, NULL, &backend_fops);
 	debugfs_create_file("stats", 0400, dir, NULL, &stats_fops);
 	debugfs_create_file("check", 0400, dir, NULL, &check_fops);
 	debugfs_create_file_unsafe("shrink", 0200, dir, NULL, &shrink_fops);

@@ -70,6 +70,7 @@ struct kpkeys_events {
 	atomic_long_t	pool_chunks;
 };
 
+extern const char * const kpkeys_mode_names[KPKEYS_ENFORCE + 1];
 extern struct kpkeys_state kpkeys_state;
 extern struct kpkeys_events kpkeys_events;
 
@@ -155,7 +156,11 @@ unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
 void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write);
 
 /* The architecture's backend. */
+extern const char arch_kpkeys_options[];	/* for messages */
+bool arch_kpkeys_option(const char *word);
 const char *arch_kpkeys_unsupported(void);
+const char *arch_kpkeys_backend(void);
+bool arch_kpkeys_hides(void);
 int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 			 bool alias);
 void arch_kpkeys_flush(void);

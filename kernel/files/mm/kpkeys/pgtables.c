@@ -187,6 +187,8 @@ void __init kpkeys_hardened_pgtables_init(void)
 		panic("kpkeys: no memory for the page-table pool");
 
 	static_branch_enable(&kpkeys_pgtables_key);
+	if (arch_kpkeys_hides())
+		static_branch_enable(&kpkeys_secrets_key);
 	kpkeys_depot_start();
 	kpkeys_walk_kernel(key_boot_table, NULL);
 	key_state();
@@ -194,8 +196,8 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_flush();
 	prove_keys();
 
-	pr_info("page tables hardened: mode %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
-		kpkeys_state.mode == KPKEYS_AUDIT ? "audit" : "enforce",
+	pr_info("page tables hardened: mode %s, backend %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
+		kpkeys_mode_names[kpkeys_state.mode], arch_kpkeys_backend(),
 		kpkeys_state.boot_pages, kpkeys_state.region_pages,
 		atomic_long_read(&kpkeys_events.direct_map_splits));
 }

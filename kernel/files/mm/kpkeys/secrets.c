@@ -55,6 +55,11 @@ void __init kpkeys_key_secrets(void)
 	size_t size;
 	void *addr;
 
+	if (!kpkeys_secrets_enabled()) {
+		pr_info("secrets are not hidden: %s cannot stop reads\n",
+			arch_kpkeys_backend());
+		return;
+	}
 	kpkeys_key_static(lm_alias(&kpkeys_slots), sizeof(kpkeys_slots),
 			  KPKEYS_PKEY_STATE);
 	addr = static_secrets(&size);
@@ -66,14 +71,15 @@ void __init kpkeys_key_secrets(void)
 }
 
 /**
- * kpkeys_secrets_denied - do keys stop reads of a secret?
+ * kpkeys_secrets_denied - do keys stop reads of a secret, as far as they can?
  */
 bool __init kpkeys_secrets_denied(void)
 {
 	unsigned long value;
 
-	return get_kernel_nofault(value, &canary) &&
-	       get_kernel_nofault(value, (unsigned long *)lm_alias(&canary));
+	return !kpkeys_secrets_enabled() ||
+	       (get_kernel_nofault(value, &canary) &&
+		get_kernel_nofault(value, (unsigned long *)lm_alias(&canary)));
 }
 
 static void walk_range(void *addr, size_t size, kpkeys_page_fn fn, void *arg)
@@ -95,6 +101,8 @@ void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg)
 	size_t size;
 	void *addr;
 
+	if (!kpkeys_secrets_enabled())
+		return;
 	addr = static_secrets(&size);
 	walk_range(addr, size, fn, arg);
 	for_each_possible_cpu(i) {

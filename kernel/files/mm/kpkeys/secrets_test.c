@@ -49,8 +49,10 @@ static int store(void)
 
 static int secrets_test_init(struct kunit *test)
 {
-	int err = kpkeys_test_init(test);
+	int err;
 
+	KPKEYS_TEST_REQUIRES(test, kpkeys_secrets_enabled());
+	err = kpkeys_test_init(test);
 	if (err)
 		return err;
 	slot = kpkeys_secret_alloc(test, GFP_KERNEL);

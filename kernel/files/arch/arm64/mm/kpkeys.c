@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 
 #include <asm/cpufeature.h>
 #include <asm/debug-monitors.h>
@@ -101,6 +102,43 @@ void __init arch_cpu_finalize_init(void)
 	kpkeys_hardened_pgtables_init();
 	enabling = false;
 	kpkeys_pauth_init();
+}
+
+/**
+ * arch_kpkeys_option - a word of kpkeys= that is not a mode
+ * @word: the word
+ *
+ * Return: false if it is not known.
+ */
+bool __init arch_kpkeys_option(const char *word)
+{
+	return !strcmp(word, "auto") || !strcmp(word, "poe");
+}
+
+const char arch_kpkeys_options[] __initconst = "auto, poe";
+
+/**
+ * arch_kpkeys_backend - name of what keeps page tables read-only
+ */
+const char *arch_kpkeys_backend(void)
+{
+	return "poe";
+}
+
+/**
+ * arch_kpkeys_hides - can a key stop reads?
+ */
+bool arch_kpkeys_hides(void)
+{
+	return true;
+}
+
+/**
+ * arch_kpkeys_narrow - does a level open what its keys are for, and no more?
+ */
+bool arch_kpkeys_narrow(void)
+{
+	return true;
 }
 
 /**

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kernel protection keys: the PKS backend. */
+/* Kernel protection keys: keys of mappings, faults and tables of x86-64. */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/efi.h>
@@ -21,32 +21,9 @@
 
 #include "../../../mm/kpkeys/internal.h"
 
-/**
- * kpkeys_setup_cpu - shut this CPU's gate
- *
- * Before CR4.PKS is set, on every CPU and after every sleep: the register is
- * zero then, and zero allows everything.
- */
-void kpkeys_setup_cpu(void)
+static bool uses_wp(void)
 {
-	if (boot_cpu_has(X86_FEATURE_PKS) && kpkeys_wanted())
-		arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
-}
-
-/**
- * arch_kpkeys_unsupported - why this machine cannot do it
- *
- * Return: the reason, or NULL if it can.
- */
-const char *arch_kpkeys_unsupported(void)
-{
-	if (cpu_feature_enabled(X86_FEATURE_XENPV))
-		return "a Xen PV guest does not own its page tables";
-	if (!boot_cpu_has(X86_FEATURE_PKS))
-		return "this CPU has no protection keys for supervisor pages (PKS)";
-	if (!(cr4_read_shadow() & X86_CR4_PKS))
-		return "CR4.PKS is not set";
-	return NULL;
+	return cpu_feature_enabled(X86_FEATURE_KPKEYS_WP);
 }
 
 /**
@@ -55,11 +32,21 @@ const char *arch_kpkeys_unsupported(void)
  * @nr: number of pages
  * @pkey: the key
  * @alias: change the other mappings of these pages as well
+ *
+ * With write protection the CPU ignores the key: it says whose a read-only
+ * page is.
  */
 int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 			 bool alias)
 {
-	return set_memory_pkey(addr, nr, pkey, alias);
+	pteval_t set = (pteval_t)pkey << _PAGE_BIT_PKEY_BIT0;
+	pteval_t clr = _PAGE_PKEY_MASK & ~set;
+
+	if (uses_wp() && pkey == KPKEYS_PKEY_DEFAULT)
+		set |= _PAGE_RW;
+	else if (uses_wp())
+		clr |= _PAGE_RW;
+	return kpkeys_set_memory(addr, nr, __pgprot(set), __pgprot(clr), alias);
 }
 
 /**
@@ -74,7 +61,8 @@ void arch_kpkeys_flush(void)
  * arch_kpkeys_addr_pkey - key of the mapping at a kernel address
  * @addr: any address
  *
- * Return: the key or -1 if nothing is mapped there.
+ * Return: the key or -1 if nothing is mapped there. With write protection, a
+ * page that is writable has no key, whatever its entry says.
  */
 int arch_kpkeys_addr_pkey(unsigned long addr)
 {
@@ -83,6 +71,8 @@ int arch_kpkeys_addr_pkey(unsigned long addr)
 
 	if (!pte || !(pte_val(*pte) & _PAGE_PRESENT))
 		return -1;
+	if (uses_wp() && (pte_val(*pte) & _PAGE_RW))
+		return KPKEYS_PKEY_DEFAULT;
 	return (pte_val(*pte) & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
 }
 
@@ -187,14 +177,26 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 #endif
 }
 
+static bool is_refused_store(unsigned long error_code)
+{
+	return (error_code & (X86_PF_PROT | X86_PF_WRITE | X86_PF_USER |
+			      X86_PF_RSVD | X86_PF_INSTR)) ==
+	       (X86_PF_PROT | X86_PF_WRITE);
+}
+
 /**
  * arch_kpkeys_is_violation - did a kernel key stop this access?
  * @error_code: of the page fault
  * @address: of the access
+ *
+ * With write protection the error code is that of any read-only page.
  */
 bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 {
-	return (error_code & ARCH_KPKEYS_PF_MASK) == ARCH_KPKEYS_PF_KERNEL;
+	if (uses_wp())
+		return is_refused_store(error_code) &&
+		       arch_kpkeys_addr_pkey(address) > KPKEYS_PKEY_DEFAULT;
+	return (error_code & (X86_PF_PK | X86_PF_USER)) == X86_PF_PK;
 }
 
 /**

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Kernel protection keys on x86-64: PKS, the IA32_PKRS register.
+ * Kernel protection keys on x86-64, by one of two means:
+ *
+ * PKS: the register is IA32_PKRS.
+ *
+ * Write protection, for CPUs without PKS: what has a key is mapped read-only,
+ * too, and the register is CR0.WP. Set, it stands for KPKEYS_LVL_DEFAULT; clear,
+ * for every other level. It opens all that is read-only and hides nothing.
  *
  * Only <linux/kpkeys.h> includes this file.
  */
@@ -8,7 +14,10 @@
 #define _ASM_X86_KPKEYS_H
 
 #include <linux/types.h>
+#include <asm/alternative.h>
+#include <asm/cpufeatures.h>
 #include <asm/msr-index.h>
+#include <asm/processor-flags.h>
 
 #define KPKEYS_PKEY_DEFAULT	0
 #define KPKEYS_PKEY_STATE	1	/* the gate's own bookkeeping */
@@ -39,30 +48,62 @@ enum {
 typedef u32 kpkeys_reg_t;
 
 /*
+ * What a value denies the gate's own state, which every raised level may
+ * write, is what CR0.WP denies.
+ */
+#define KPKEYS_WP_SHIFT		(X86_CR0_WP_BIT - (KPKEYS_PKEY_STATE * 2 + 1))
+
+/* What CR0.WP clear is read as: no copy of the level says more. */
+#define KPKEYS_WP_OPEN							\
+	ARCH_KPKEYS_REG_GRANTS(PKRS_WD(KPKEYS_PKEY_PGTABLES))
+
+/*
  * Memory accesses that PKRS governs do not pass an earlier WRMSR to it, not
- * even speculatively (SDM vol. 3, 4.6.2), so neither direction needs a fence.
+ * even speculatively (SDM vol. 3, 4.6.2), and MOV to CR0 serializes, so neither
+ * direction needs a fence. Other bits of CR0 stay as they are. An interrupt
+ * between the two accesses to CR0 leaves them so, too.
  */
 static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 {
-	asm volatile("wrmsr" : : "c" (MSR_IA32_PKRS), "a" (reg), "d" (0)
-		     : "memory");
+	asm volatile(ALTERNATIVE("mov %[pkrs], %%ecx\n\t"
+				 "xor %%edx, %%edx\n\t"
+				 "wrmsr",
+				 "mov %%cr0, %%rcx\n\t"
+				 "and %[state], %%eax\n\t"
+				 "shl %[shift], %%eax\n\t"
+				 "btr %[wp], %%ecx\n\t"
+				 "or %%eax, %%ecx\n\t"
+				 "mov %%rcx, %%cr0",
+				 X86_FEATURE_KPKEYS_WP)
+		     : "+a" (reg)
+		     : [pkrs] "i" (MSR_IA32_PKRS),
+		       [state] "i" (PKRS_WD(KPKEYS_PKEY_STATE)),
+		       [shift] "i" (KPKEYS_WP_SHIFT), [wp] "i" (X86_CR0_WP_BIT)
+		     : "rcx", "rdx", "cc", "memory");
 }
 
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 {
-	u32 low, high;
+	kpkeys_reg_t reg;
 
-	asm volatile("rdmsr" : "=a" (low), "=d" (high) : "c" (MSR_IA32_PKRS)
-		     : "memory");
-	return low;
+	asm volatile(ALTERNATIVE("mov %[pkrs], %%ecx\n\t"
+				 "rdmsr",
+				 "mov %%cr0, %%rax\n\t"
+				 "bt %[wp], %%eax\n\t"
+				 "sbb %%eax, %%eax\n\t"
+				 "and %[shut], %%eax\n\t"
+				 "or %[open], %%eax",
+				 X86_FEATURE_KPKEYS_WP)
+		     : "=a" (reg)
+		     : [pkrs] "i" (MSR_IA32_PKRS), [wp] "i" (X86_CR0_WP_BIT),
+		       [shut] "i" (ARCH_KPKEYS_REG_DEFAULT & ~KPKEYS_WP_OPEN),
+		       [open] "i" (KPKEYS_WP_OPEN)
+		     : "rcx", "rdx", "cc", "memory");
+	return reg;
 }
 
 /* Table walks see entries in program order: nothing to defer. */
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }
-
-/* Fault error codes that mean "a kernel pkey stopped this access". */
-#define ARCH_KPKEYS_PF_MASK	(X86_PF_PK | X86_PF_USER)
-#define ARCH_KPKEYS_PF_KERNEL	X86_PF_PK
 
 #endif /* _ASM_X86_KPKEYS_H */

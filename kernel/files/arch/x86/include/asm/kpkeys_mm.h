@@ -8,10 +8,15 @@
 #include <linux/mm.h>
 
 #ifdef CONFIG_KPKEYS
+bool kpkeys_uses_pks(void);
 void kpkeys_setup_cpu(void);
-int set_memory_pkey(unsigned long addr, int numpages, int pkey, bool alias);
+void kpkeys_choose_backend(void);
+int kpkeys_set_memory(unsigned long addr, int numpages, pgprot_t set,
+		      pgprot_t clr, bool alias);
 #else
+static inline bool kpkeys_uses_pks(void) { return false; }
 static inline void kpkeys_setup_cpu(void) { }
+static inline void kpkeys_choose_backend(void) { }
 #endif
 
 /**

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: which backend is chosen, and what only write protection does. */
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/set_memory.h>
+#include <linux/string.h>
+#include <linux/vmalloc.h>
+
+#include <asm/cpufeature.h>
+#include <asm/kpkeys_mm.h>
+
+#include "../../../mm/kpkeys/kpkeys_test.h"
+#include "kpkeys.h"
+
+struct choice {
+	enum kpkeys_backend	asked;
+	struct kpkeys_machine	machine;
+	enum kpkeys_backend	chosen;
+	const char		*reason;	/* a word of it */
+};
+
+static const struct choice choices[] = {
+	{ KPKEYS_AUTO, { .pks = true }, KPKEYS_PKS },
+	{ KPKEYS_AUTO, { .pks = true, .cet = true }, KPKEYS_PKS },
+	{ KPKEYS_AUTO, { }, KPKEYS_WP },
+	{ KPKEYS_AUTO, { .cet = true }, KPKEYS_AUTO, "no PKS, and control-flow" },
+	{ KPKEYS_AUTO, { .xen_pv = true, .pks = true }, KPKEYS_AUTO, "Xen PV" },
+	{ KPKEYS_PKS, { .pks = true, .cet = true }, KPKEYS_PKS },
+	{ KPKEYS_PKS, { }, KPKEYS_AUTO, "no protection keys" },
+	{ KPKEYS_WP, { .pks = true }, KPKEYS_WP },
+	{ KPKEYS_WP, { }, KPKEYS_WP },
+	{ KPKEYS_WP, { .pks = true, .cet = true }, KPKEYS_AUTO, "use kpkeys=pks" },
+	{ KPKEYS_WP, { .cet = true }, KPKEYS_AUTO, "clearcpuid=shstk" },
+	{ KPKEYS_WP, { .xen_pv = true }, KPKEYS_AUTO, "Xen PV" },
+};
+
+static void describe_choice(const struct choice *c, char *text)
+{
+	snprintf(text, KUNIT_PARAM_DESC_SIZE, "asked %d, xen_pv %d, pks %d, cet %d",
+		 c->asked, c->machine.xen_pv, c->machine.pks, c->machine.cet);
+}
+KUNIT_ARRAY_PARAM(choice, choices, describe_choice);
+
+static void test_choice(struct kunit *test)
+{
+	const struct choice *c = test->param_value;
+	const char *reason;
+
+	KUNIT_EXPECT_EQ(test, c->chosen,
+			kpkeys_decide(c->asked, &c->machine, &reason));
+	KUNIT_EXPECT_EQ(test, !c->reason, !reason);
+	if (c->reason && reason)
+		KUNIT_EXPECT_NOT_NULL(test, strstr(reason, c->reason));
+}
+
+static kpkeys_reg_t seen;
+
+static int look(pte_t *pte, unsigned long addr, void *data)
+{
+	seen = arch_kpkeys_read_reg();
+	return 0;
+}
+
+/* A section opens text as well: no callback runs in one. */
+static void test_callbacks_run_shut(struct kunit *test)
+{
+	void *area;
+
+	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_KPKEYS_WP));
+	area = vmalloc(PAGE_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	seen = ~0;
+	apply_to_page_range(&init_mm, (unsigned long)area, PAGE_SIZE, look, NULL);
+	vfree(area);
+	KUNIT_EXPECT_EQ(test, seen, (kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+}
+
+static int label(pte_t *pte, unsigned long addr, void *data)
+{
+	pteval_t key = (pteval_t)KPKEYS_PKEY_PGTABLES << _PAGE_BIT_PKEY_BIT0;
+
+	set_pte(pte, __pte(pte_val(*pte) | key));
+	return 0;
+}
+
+/* Without the read-only bit a key is but a label. */
+static void test_writable_is_unkeyed(struct kunit *test)
+{
+	void *area;
+
+	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_KPKEYS_WP));
+	area = vmalloc(PAGE_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	apply_to_page_range(&init_mm, (unsigned long)area, PAGE_SIZE, label, NULL);
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey((unsigned long)area),
+			KPKEYS_PKEY_DEFAULT);
+	set_memory_ro((unsigned long)area, 1);
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey((unsigned long)area),
+			KPKEYS_PKEY_PGTABLES);
+	set_memory_rw((unsigned long)area, 1);
+	vfree(area);
+}
+
+static struct kunit_case backend_cases[] = {
+	KUNIT_CASE(test_callbacks_run_shut),
+	KUNIT_CASE(test_writable_is_unkeyed),
+	{}
+};
+
+static struct kunit_suite backend_suite = {
+	.name = "kpkeys-backend",
+	.init = kpkeys_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = backend_cases,
+};
+
+static struct kunit_case choice_cases[] = {
+	KUNIT_CASE_PARAM(test_choice, choice_gen_params),
+	{}
+};
+
+static struct kunit_suite choice_suite = {
+	.name = "kpkeys-choice",
+	.test_cases = choice_cases,
+};
+
+kunit_test_suites(&backend_suite, &choice_suite);
