@@ -39,6 +39,10 @@ def test_an_unknown_command_is_status_2(capsys):
         (["build", "ARCH=mips"], "mips is not supported"),
         (["attack", "nope"], "unknown attack 'nope'"),
         (["test", "-k", "nothing-like-this"], "no test matches"),
+        (["boot", "--arch", "arm64", "--backend", "wp"], "arm64 has no backend wp"),
+        (["bench", "--arch", "arm64", "--backend", "pks"], "arm64 has no backend pks"),
+        (["attack", "--list", "--arch", "arm64", "--backend", "wp"], "arm64 has no backend wp"),
+        (["demo", "--arch", "x86_64", "--backend", "poe"], "x86 has no backend poe"),
     ],
 )
 def test_bad_input(words, message, tmp_path, monkeypatch, capsys):

@@ -21,6 +21,7 @@ off = "LANDED"
 audit = "REPORTED"
 enforce = "BLOCKED"
 what = "maps a page of its choice"
+wp = { scope = "out", audit = "LANDED", enforce = "LANDED" }
 [[attack]]
 name = "modprobe-path"
 scope = "out"
@@ -88,6 +89,18 @@ def test_attack_fails_when_a_verdict_differs(play, capsys):
     assert "1 as expected, 1 not" in out
 
 
+def test_write_protection_has_verdicts_of_its_own(play, capsys):
+    assert play("attack", "--backend", "wp", enforce=OFF) == 0
+    assert play("attack", "--backend", "wp", enforce=ENFORCE) == 1
+    assert play("attack", "--no-pks", enforce=OFF) == 0
+    capsys.readouterr()
+    assert play("attack", "--list", "--backend", "wp", "--json") == 0
+    first = json.loads(capsys.readouterr().out)["attacks"][0]
+    assert (first["scope"], first["expected"]["enforce"]) == ("out", "LANDED")
+    assert play("demo", "--backend", "wp", off=OFF, enforce=OFF) == 0
+    assert "Of 2 attacks outside its scope 2 still land" in capsys.readouterr().out
+
+
 def test_an_off_attack_that_does_not_land_is_a_failure(play):
     assert play("attack", "--mode", "off", off=verdicts(user_pte="BLOCKED", modprobe_path="LANDED")) == 1
 
@@ -106,7 +119,7 @@ def test_demo_shows_a_table_and_says_what_it_showed(play, capsys):
     assert play("demo", off=OFF, enforce=ENFORCE) == 0
     out = capsys.readouterr().out
     assert "user-pte" in out and "LANDED" in out and "BLOCKED" in out
-    assert "Of 1 attacks on page tables and secrets 1 land with the protection off; Portcullis blocks 1." in out
+    assert "Of 1 attacks in its scope 1 land with the protection off; Portcullis blocks 1." in out
     assert "Of 1 attacks outside its scope 1 still land" in out
 
 
@@ -124,6 +137,26 @@ def bench(**changes):
     block = {"bench": "key-block", "key_tlb_flushes": 1, "direct_map_splits": 0}
     rows += [json.dumps(pool), json.dumps(random), json.dumps(block)]
     return "".join(f"#json {row}\n" for row in rows) + "#done 0\n"
+
+
+def test_bench_with_write_protection_has_bounds_of_its_own(play, capsys):
+    hidden = '{"bench": "random", "times": 9, "secret_sections": 9, "pkey_reg_writes": 18}'
+    open_to_all = hidden.replace("9,", "0,").replace("18", "0")
+    good = bench().replace(hidden, open_to_all)
+    assert good != bench()
+    assert play("bench", "--quick", "--backend", "wp", enforce=good) == 0
+    out = capsys.readouterr().out
+    assert "backend wp" in out and out.count("not with wp") == 2
+    assert play("bench", "--quick", "--backend", "wp", enforce=bench()) == 1
+    assert play("bench", "--quick", "--backend", "wp", enforce=good.replace("fork-64m", "fork")) == 1
+
+
+@pytest.mark.parametrize("command", ["attack", "bench"])
+def test_a_kernel_that_took_another_backend_is_refused(command, play, capsys):
+    answer = '#json {"backend": "pks"}\n' + (ENFORCE if command == "attack" else bench())
+    assert play(command, *(["--quick"] if command == "bench" else []), enforce=answer) == 0
+    assert play(command, *(["--quick"] if command == "bench" else []), "--backend", "wp", enforce=answer) == 2
+    assert "the kernel took backend pks, not wp" in capsys.readouterr().err
 
 
 def test_bench_within_and_beyond_its_bounds(play, capsys):

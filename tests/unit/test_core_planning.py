@@ -10,15 +10,25 @@ from pathlib import Path
 
 import pytest
 
+import portcullis
 from portcullis.core.arches import ARCHES, arch_name, cross_prefix
 from portcullis.core.bench import compare, parse_bounds, parse_executed, why_not_to_print, with_executed
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
-from portcullis.core.machine import Files, Machine, cpu_argument, interactive_command, kernel_command_line, qemu_command
+from portcullis.core.machine import (
+    Files,
+    Machine,
+    backend_of,
+    cpu_argument,
+    interactive_command,
+    kernel_command_line,
+    qemu_command,
+)
 from portcullis.core.mail import Commit, file_name, mail, new_files_diff, strip_preamble
 from portcullis.core.manifest import Change, Manifest, dump_manifest, load_manifest
 from portcullis.core.verdicts import Attack, choose_attacks, judge, parse_attacks, read_verdicts, verdict_of_dead_guest
 
+BOUNDS_FILE = Path(portcullis.__file__).parent / "data/bench.toml"
 FILES = Files(Path("k"), Path("i"), Path("c"), Path("r"), Path("m"))
 ATTACKS = """
 [[attack]]
@@ -47,6 +57,37 @@ def test_kernel_command_line_says_mode_and_job():
     line = kernel_command_line(Machine(job="check", mode="audit", pti=False, append="quiet"))
     assert {"kpkeys=audit", "portcullis.job=check", "pti=off", "quiet", "kunit.enable=0"} <= set(line.split())
     assert "kpkeys" not in kernel_command_line(Machine(mode=None))
+
+
+@pytest.mark.parametrize(
+    ("mode", "backend", "word"),
+    [
+        ("audit", "wp", "kpkeys=audit,wp"),
+        ("enforce", "auto", "kpkeys=enforce"),
+        ("off", None, "kpkeys=off"),
+        (None, "pks", "kpkeys=pks"),
+    ],
+)
+def test_kernel_command_line_names_a_backend_that_is_forced(mode, backend, word):
+    assert word in kernel_command_line(Machine(mode=mode, backend=backend)).split()
+
+
+@pytest.mark.parametrize(
+    ("machine", "backend"),
+    [
+        (Machine(), "pks"),
+        (Machine(backend="wp"), "wp"),
+        (Machine(backend="auto", pks=False), "wp"),
+        (Machine(cpu="EPYC,-rdseed"), "wp"),
+        (Machine(cpu="max,-pks", backend="pks"), "none"),
+        (Machine(pks=False, backend="pks"), "none"),
+        (Machine(arch="arm64"), "poe"),
+        (Machine(arch="arm64", cpu="max,s1pie=off"), "poe"),
+        (Machine(arch="arm64", pks=False), "none"),
+    ],
+)
+def test_the_backend_that_a_machine_gets(machine, backend):
+    assert backend_of(machine) == backend
 
 
 def test_qemu_command_spreads_memory_and_cpus_over_nodes():
@@ -104,6 +145,8 @@ def test_attacks_file():
         (('"REPORTED"', '"NOTICED"'), "audit must be one of"),
         (('what = "w"\n[[', "[["), "'what' is missing"),
         (('"task-cred"', '"user-pte"'), "listed twice"),
+        (('what = "w"\n', 'what = "w"\nwpp = { scope = "out" }\n'), "user-pte: unknown 'wpp'"),
+        (('what = "w"\n', 'what = "w"\nwp = { enforced = "LANDED" }\n'), "user-pte: unknown 'wp.enforced'"),
     ],
 )
 def test_a_broken_attacks_file_names_the_fault(change, message):
@@ -117,6 +160,14 @@ def test_an_architecture_has_its_own_attacks_and_verdicts():
     assert [attack.name for attack in parse_attacks(text, "x86")] == ["user-pte", "task-cred"]
     (attack,) = parse_attacks(text, "arm64")
     assert attack.expected == {"off": "LANDED", "audit": "BLOCKED", "enforce": "BLOCKED"}
+
+
+def test_a_backend_has_its_own_scope_and_verdicts():
+    table = 'wp = { scope = "out", audit = "LANDED", enforce = "LANDED" }\n'
+    text = ATTACKS.replace('what = "w"\n', 'what = "w"\n' + table, 1)
+    for backend, scope, verdict in (("wp", "out", "LANDED"), ("pks", "in", "BLOCKED"), ("", "in", "BLOCKED")):
+        attack = parse_attacks(text, "x86", backend)[0]
+        assert (attack.scope, attack.expected["off"], attack.expected["enforce"]) == (scope, "LANDED", verdict)
 
 
 def test_verdicts():
@@ -158,6 +209,21 @@ def test_a_bound_for_a_share_of_another_counter():
 def test_a_bound_of_one_architecture():
     text = '[[bound]]\nbench = "p"\ncounter = "isbs"\nlimit = 1\narch = "arm64"\nwhat = "w"\n'
     assert not parse_bounds(text, "x86") and len(parse_bounds(text, "arm64")) == 1
+
+
+def test_a_bound_of_one_backend_is_shown_and_not_judged_with_others():
+    bounds = parse_bounds('[[bound]]\nbench = "p"\ncounter = "c"\nlimit = 1\nbackends = ["pks"]\nwhat = "w"\n', "x86")
+    for backend, value, applies, good in (("pks", 2, True, False), ("pks", 1, True, True), ("wp", 2, False, True)):
+        (row,) = compare(bounds, [{"bench": "p", "c": value}], backend)
+        assert (row.applies, row.good) == (applies, good)
+
+
+def test_write_protection_is_held_to_the_bounds_of_keys():
+    bounds = parse_bounds(BOUNDS_FILE.read_text(), "x86")
+    others = {(row.bench, row.counter): row for row in bounds if row.backends}
+    assert {bench for bench, _ in others} == {"random"}
+    (hidden,) = [row for row in bounds if row.counter == "secret_sections" and row.backends == ("wp",)]
+    assert hidden.limit == 0
 
 
 def test_what_was_executed_is_the_least_of_all_rounds_and_compared_with_less_protection():

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image
-from portcullis.core.jumplabels import sites_of_key
+from portcullis.core.jumplabels import Site, problems_of_sites, sites_of_key
 
 TEXT, TABLE, KEY = 0x1000, 0x2000, 0x3000
 NOP5 = bytes.fromhex("0f1f440000")
@@ -67,6 +67,13 @@ def test_code_size_counts_executable_sections_only():
 def test_a_missing_key_is_an_error():
     with pytest.raises(ValueError, match="no symbol other_key"):
         sites_of_key(Image(make_image([NOP5], [KEY])), "other_key")
+
+
+def test_each_key_is_judged():
+    nop, jump = Site(16, b"n", True), Site(32, b"\xe9", False)
+    assert problems_of_sites({"one": [nop], "two": [nop, nop]}) == []
+    assert problems_of_sites({"one": [nop], "two": []}) == ["no place tests two"]
+    assert problems_of_sites({"one": [nop], "two": [nop, jump]}) == ["two at 0x20: e9"]
 
 
 def test_not_an_elf_file():

@@ -8,6 +8,7 @@ examples:
   ./portcullis attack --list
   ./portcullis attack user-pte --mode off
   ./portcullis attack --mode all --json
+  ./portcullis attack --backend wp
 """
 
 import argparse
@@ -44,8 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Attacks; 1 when a verdict differs from what is expected."""
+    machine = machine_of(options)
     try:
-        attacks = choose_attacks(known_attacks(workspace, options.arch), options.names)
+        attacks = choose_attacks(known_attacks(workspace, machine), options.names)
     except ValueError as error:
         raise ToolError(str(error), "see: portcullis attack --list") from error
     if options.list:
@@ -55,7 +57,6 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     initramfs = build_initramfs(workspace, commands, options.arch)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     modes = MODES if options.mode == "all" else (options.mode,)
-    machine = machine_of(options)
     isolated = ATTACKED_MACHINE.pti if machine.pti is None else machine.pti
     machine = replace(machine, timeout=options.timeout, pti=isolated)
     if options.dry_run:

@@ -8,6 +8,7 @@ no page was keyed, because then nothing was measured.
 examples:
   ./portcullis bench --quick
   ./portcullis bench --quick --json
+  ./portcullis bench --quick --backend wp
 """
 
 import argparse
@@ -19,7 +20,7 @@ from portcullis.commands.options import add_build, add_dry_run, add_json, add_mo
 from portcullis.core.bench import Measured
 from portcullis.core.elf import Image
 from portcullis.core.kconfig import different_options, parse_config
-from portcullis.core.machine import Machine
+from portcullis.core.machine import Machine, backend_of
 from portcullis.host.builder import Builder
 from portcullis.host.counting import counted, measured
 from portcullis.host.emulator import emulator_for
@@ -48,12 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Counts; 1 when a bound is exceeded."""
+    machine = replace(machine_of(options), job="bench", timeout=TIMEOUT)
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     plugin = counting_plugin(workspace, commands, options.arch, options.jobs)
-    machine = replace(machine_of(options), job="bench", timeout=TIMEOUT)
 
     def boot_it(chosen: Machine) -> Boot:
         return run_job(workspace, commands, chosen, built.image, initramfs, emulator=emulator, plugin=plugin)
@@ -63,13 +64,17 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         return 0
     with step("counting"):
         boot = counted(machine, boot_it)
-    rows = measured(boot, options.arch)
+    rows = measured(boot, machine)
     growth = text_growth(built.image)
     if options.json:
-        bounds = [{**asdict(row.bound), "limit": row.limit, "value": row.value, "good": row.good} for row in rows]
-        print_json({"bounds": bounds, "records": list(boot.results.records), "text_growth": growth})
+        bounds = [
+            {**asdict(row.bound), "limit": row.limit, "value": row.value, "applies": row.applies, "good": row.good}
+            for row in rows
+        ]
+        records = list(boot.results.records)
+        print_json({"backend": backend_of(machine), "bounds": bounds, "records": records, "text_growth": growth})
     else:
-        print_table(rows, boot)
+        print_table(rows, boot, backend_of(machine))
         stock = "unknown, build the kernel to compare with: portcullis build --lane stock"
         print_line(f"  code: {f'{growth:+} bytes' if growth is not None else stock}")
     return 0 if all(row.good for row in rows) else 1
@@ -97,8 +102,9 @@ def code_size(path: Path) -> int:
     return Image(path.read_bytes()).code_size()
 
 
-def print_table(rows: tuple[Measured, ...], boot: Boot) -> None:
+def print_table(rows: tuple[Measured, ...], boot: Boot, backend: str) -> None:
     """The bounds, then every other figure that the guest reported."""
+    print_line(f"backend {backend}")
     table(
         "",
         ("operation", "counter", "counted", "at most", ""),
@@ -108,7 +114,7 @@ def print_table(rows: tuple[Measured, ...], boot: Boot) -> None:
                 row.bound.counter,
                 "missing" if row.value is None else str(row.value),
                 str(row.limit),
-                "ok" if row.good else "failed",
+                _judgement(row, backend),
             )
             for row in rows
         ],
@@ -117,3 +123,9 @@ def print_table(rows: tuple[Measured, ...], boot: Boot) -> None:
         if "bench" in record:
             figures = ", ".join(f"{key} {value}" for key, value in record.items() if key != "bench")
             print_line(f"  {record['bench']}: {figures}")
+
+
+def _judgement(row: Measured, backend: str) -> str:
+    if not row.applies:
+        return f"not with {backend}"
+    return "ok" if row.good else "failed"

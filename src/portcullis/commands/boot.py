@@ -6,13 +6,14 @@ The serial console is your terminal; `poweroff -f` in the guest or Ctrl-A X ends
 examples:
   ./portcullis boot
   ./portcullis boot --mode audit --smp 4 --no-la57 --append loglevel=8
+  ./portcullis boot --backend wp --no-pks
 """
 
 import argparse
 import os
 import subprocess
 
-from portcullis.commands.options import add_build, add_dry_run, add_mode, build_options
+from portcullis.commands.options import add_backend, add_build, add_dry_run, add_mode, backend_option, build_options
 from portcullis.core.machine import Machine, interactive_command
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
@@ -25,6 +26,7 @@ from portcullis.host.workspace import Workspace
 
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """Options of the virtual machine."""
+    add_backend(parser)
     parser.add_argument("--cpu", default="max", help="QEMU CPU model (max)")
     parser.add_argument("--smp", type=int, default=2, metavar="N", help="number of CPUs (2)")
     parser.add_argument("--memory", type=int, default=1024, metavar="MIB", help="memory in MiB (1024)")
@@ -38,6 +40,7 @@ def machine_of(options: argparse.Namespace) -> Machine:
     """The machine that the options describe."""
     return Machine(
         mode=options.mode,
+        backend=backend_option(options),
         cpus=options.smp,
         memory=options.memory,
         cpu=options.cpu,
@@ -59,12 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Builds what is not built yet, then hands the terminal to QEMU."""
+    machine = machine_of(options)
     commands = Commands(options.dry_run)
     shell = busybox(workspace, commands, options.arch, os.uname().machine)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch, shell)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
-    command = interactive_command(machine_of(options), built.image, initramfs, emulator)
+    command = interactive_command(machine, built.image, initramfs, emulator)
     if options.dry_run:
         commands.capture(command)
         return 0

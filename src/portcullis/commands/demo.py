@@ -4,15 +4,16 @@
 Fetches the kernel source, hardens it, builds it, boots it and runs the attack corpus twice on the same kernel image:
 with the protection off and enforced.
 
-example:
+examples:
   ./portcullis demo
+  ./portcullis demo --backend wp
 """
 
 import argparse
 import time
 from dataclasses import replace
 
-from portcullis.commands.options import add_build, add_dry_run, add_json, build_options
+from portcullis.commands.options import add_backend, add_build, add_dry_run, add_json, backend_option, build_options
 from portcullis.core.machine import Machine
 from portcullis.core.verdicts import ATTACKED_MACHINE, Outcome
 from portcullis.host.attacker import known_attacks, run_attacks
@@ -29,6 +30,7 @@ SHOWN_MODES = ("off", "enforce")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
+    add_backend(parser)
     add_build(parser)
     add_json(parser)
     add_dry_run(parser)
@@ -37,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Shows it; 1 when an attack did something unexpected."""
     started = time.monotonic()
-    attacks = known_attacks(workspace, options.arch)
+    attacked = replace(ATTACKED_MACHINE, arch=options.arch, backend=backend_option(options))
+    attacks = known_attacks(workspace, attacked)
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
-    attacked = replace(ATTACKED_MACHINE, arch=options.arch)
 
     def boot(machine: Machine) -> Boot:
         label = f"demo-{machine.mode}"
@@ -91,7 +93,6 @@ def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, str]:
     outside = [on for _, on in rows if on.scope == "out"]
     still = sum(on.verdict == "LANDED" for on in outside)
     return (
-        f"Of {len(inside)} attacks on page tables and secrets {landed} land with the protection off; "
-        f"Portcullis blocks {blocked}.",
-        f"Of {len(outside)} attacks outside its scope {still} still land: they change other data.",
+        f"Of {len(inside)} attacks in its scope {landed} land with the protection off; Portcullis blocks {blocked}.",
+        f"Of {len(outside)} attacks outside its scope {still} still land: they concern other data.",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from portcullis.core.arches import ARCHES, arch_name
 from portcullis.core.lanes import LANES
-from portcullis.core.machine import MODES
+from portcullis.core.machine import AUTO, BACKENDS, MODES
 from portcullis.errors import ToolError
 from portcullis.host.builder import BuildOptions
 
@@ -62,6 +62,27 @@ def _lanes() -> str:
 def add_mode(parser: argparse.ArgumentParser, choices: tuple[str, ...] = MODES, default: str = "enforce") -> None:
     """--mode."""
     parser.add_argument("--mode", choices=choices, default=default, help=f"kpkeys= on the command line ({default})")
+
+
+def add_backend(parser: argparse.ArgumentParser) -> None:
+    """--backend."""
+    known = [backend for backends in BACKENDS.values() for backend in backends]
+    what = (
+        "what the protection is built on: keys of the CPU (pks; poe on arm64) or write protection (wp); default: auto"
+    )
+    parser.add_argument("--backend", choices=(AUTO, *known), default=AUTO, help=what)
+
+
+def backend_option(options: argparse.Namespace) -> str | None:
+    """The backend asked for, None for the kernel's choice; raises ToolError when the architecture has no such one."""
+    known = BACKENDS[options.arch]
+    if options.backend == AUTO:
+        return None
+    if options.backend not in known:
+        raise ToolError(
+            f"{options.arch} has no backend {options.backend}", f"choose one of: {', '.join((AUTO, *known))}"
+        )
+    return options.backend
 
 
 def make_variables(words: list[str]) -> dict[str, str]:

@@ -18,6 +18,7 @@ class Bound:
     per: str = ""  # then the limit holds for every `share` events of this counter, rounded up
     share: int = 1
     arch: str = ""  # only there
+    backends: tuple[str, ...] = ()  # only with these, all when there is none
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,12 @@ class Measured:
     bound: Bound
     value: int | None
     limit: int
+    applies: bool = True  # with the backend at hand
 
     @property
     def good(self) -> bool:
-        """True when the counter was reported and is within its bound."""
-        return self.value is not None and self.value <= self.limit
+        """True when the counter was reported and is within its bound, or the bound says nothing of this backend."""
+        return not self.applies or (self.value is not None and self.value <= self.limit)
 
 
 def parse_bounds(text: str, arch: str) -> tuple[Bound, ...]:
@@ -45,6 +47,7 @@ def parse_bounds(text: str, arch: str) -> tuple[Bound, ...]:
             entry.get("per", ""),
             int(entry.get("share", 1)),
             entry.get("arch", ""),
+            tuple(entry.get("backends", ())),
         )
         for entry in tomllib.loads(text)["bound"]
     )
@@ -84,7 +87,9 @@ def with_executed(
     return tuple(rows)
 
 
-def compare(bounds: Iterable[Bound], records: Iterable[Mapping[str, object]]) -> tuple[Measured, ...]:
+def compare(
+    bounds: Iterable[Bound], records: Iterable[Mapping[str, object]], backend: str = ""
+) -> tuple[Measured, ...]:
     """Every bound with its counted value."""
     counted = {str(record["bench"]): record for record in records if "bench" in record}
     rows = []
@@ -92,7 +97,8 @@ def compare(bounds: Iterable[Bound], records: Iterable[Mapping[str, object]]) ->
         record = counted.get(bound.bench, {})
         value = record.get(bound.counter)
         times = -(-_count(record, bound.per) // bound.share) if bound.per else 1
-        rows.append(Measured(bound, value if isinstance(value, int) else None, bound.limit * times))
+        applies = not bound.backends or backend in bound.backends
+        rows.append(Measured(bound, value if isinstance(value, int) else None, bound.limit * times, applies))
     return tuple(rows)
 
 

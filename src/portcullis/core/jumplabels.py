@@ -6,6 +6,7 @@ when the key is enabled.
 """
 
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image
@@ -45,3 +46,11 @@ def sites_of_key(image: Image, key: str) -> tuple[Site, ...]:
             found = image.read(address + code, len(nops[0]))
             sites.append(Site(address + code, found, found.startswith(nops)))
     return tuple(sites)
+
+
+def problems_of_sites(by_key: Mapping[str, Sequence[Site]]) -> list[str]:
+    """Places that are no NOP, and keys that nothing tests: then nothing was looked at."""
+    problems = [f"no place tests {key}" for key, sites in by_key.items() if not sites]
+    for key, sites in by_key.items():
+        problems += [f"{key} at {site.address:#x}: {site.code.hex(' ')}" for site in sites if not site.is_nop]
+    return problems

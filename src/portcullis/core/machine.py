@@ -8,6 +8,11 @@ from pathlib import Path
 BOARDS = {"x86": "", "arm64": "virt,gic-version=3"}
 CONSOLES = {"x86": "ttyS0", "arm64": "ttyAMA0"}
 NO_KEYS = {"x86": "-pks", "arm64": "poe=off"}
+# Mechanisms below the protection; the first one is that of the CPU's keys.
+BACKENDS = {"x86": ("pks", "wp"), "arm64": ("poe",)}
+AUTO = "auto"  # the kernel chooses
+NO_BACKEND = "none"  # what a kernel that stays off has
+CPUS_WITH_KEYS = ("max",)  # of all CPUs that the emulators have
 EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"}
 RESULTS_PORT = "portcullis.results"
 MODES = ("off", "audit", "enforce")
@@ -17,11 +22,13 @@ MODES = ("off", "audit", "enforce")
 class Machine:
     """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel.
 
-    `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only.
+    `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only. `backend` forces
+    a mechanism.
     """
 
     job: str = ""
     mode: str | None = "enforce"
+    backend: str | None = None
     cpus: int = 2
     memory: int = 1024
     max_memory: int = 0
@@ -59,8 +66,7 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
     words = [f"console={CONSOLES[machine.arch]}", "panic=-1", f"kunit.enable={int(machine.kunit)}"]
     if machine.arch == "x86":
         words.append("no_timer_check")
-    if machine.mode is not None:
-        words.append(f"kpkeys={machine.mode}")
+    words += _protection(machine)
     if machine.pti is not None:
         words.append(_isolation(machine.arch, machine.pti))
     if machine.job:
@@ -70,6 +76,27 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
     if machine.append:
         words.append(machine.append)
     return " ".join(words)
+
+
+def _protection(machine: Machine) -> list[str]:
+    backend = None if machine.backend == AUTO else machine.backend
+    chosen = [word for word in (machine.mode, backend) if word]
+    return [f"kpkeys={','.join(chosen)}"] if chosen else []
+
+
+def has_keys(machine: Machine) -> bool:
+    """Whether the CPU has protection keys for the kernel."""
+    model, *flags = cpu_argument(machine).split(",")
+    return model in CPUS_WITH_KEYS and NO_KEYS[machine.arch] not in flags
+
+
+def backend_of(machine: Machine) -> str:
+    """The backend that a kernel takes on this machine unless its mode is off."""
+    keys, *others = BACKENDS[machine.arch]
+    usable = [*([keys] if has_keys(machine) else []), *others]
+    if machine.backend in (None, AUTO):
+        return usable[0] if usable else NO_BACKEND
+    return machine.backend if machine.backend in usable else NO_BACKEND
 
 
 def _isolation(arch: str, on: bool) -> str:

@@ -3,6 +3,7 @@
 
 import json
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from portcullis.core.ktap import TestResult, failures, parse_ktap
@@ -23,6 +24,11 @@ class GuestResults:
     def failed(self) -> tuple[TestResult, ...]:
         """KTAP results that failed."""
         return failures(self.tests)
+
+
+def backend_said(records: Iterable[Mapping[str, object]]) -> str:
+    """The backend that the guest found itself on, empty when no record says."""
+    return next((str(record["backend"]) for record in records if "backend" in record), "")
 
 
 def parse_results(text: str) -> GuestResults:

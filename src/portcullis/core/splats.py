@@ -22,7 +22,7 @@ PATTERNS = {
     "bad-page": r"Bad page (?:state|map)|Bad rss-counter|bad pmd|bad pud|bad p4d|bad pgd",
     "poison": r"pagealloc: memory corruption|pagealloc: single bit error",
     "list": r"list_(?:add|del) corruption",
-    "wx": r"Found insecure W\+X mapping|x86/mm: Checked W\+X mappings: FAILED",
+    "wx": r"Found insecure W\+X mapping|Checked W\+X mappings: FAILED",
     "trace": r"\bCall [Tt]race:",
     "unstable-entry": r"Spurious .*(?:#PF|fault)|unhandled page fault",
 }

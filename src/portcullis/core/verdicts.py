@@ -8,13 +8,15 @@ from typing import Any
 
 from portcullis.core.arches import ARCHES
 from portcullis.core.ktap import strip_printk
-from portcullis.core.machine import MODES, Machine
+from portcullis.core.machine import BACKENDS, MODES, Machine
 
 VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
 DIED = "DIED"  # the guest ended during the attack and no violation was reported
 MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
 
 
+FIELDS = {"name", "scope", "what", *MODES}
+TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends)}
 # Some attacks aim at the user half of the tables, which exists only with page-table isolation.
 ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 
@@ -46,16 +48,17 @@ class Outcome:
         return self.verdict == self.expected
 
 
-def parse_attacks(text: str, arch: str = "x86") -> tuple[Attack, ...]:
+def parse_attacks(text: str, arch: str = "x86", backend: str = "") -> tuple[Attack, ...]:
     """Entries of an attacks.toml that exist on `arch`; raises ValueError that names the entry at fault.
 
-    `arches` lists the architectures of an attack (all); a table named after one has the verdicts that differ there.
+    `arches` lists the architectures of an attack (all); a table named after one, or after a backend, has the scope and
+    the verdicts that differ there.
     """
     try:
         entries = tomllib.loads(text).get("attack", [])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"attacks.toml: {error}") from error
-    attacks = tuple(_attack(entry, arch) for entry in entries if arch in entry.get("arches", ARCHES))
+    attacks = tuple(_attack(entry, (arch, backend)) for entry in entries if arch in entry.get("arches", ARCHES))
     names = [attack.name for attack in attacks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -63,10 +66,12 @@ def parse_attacks(text: str, arch: str = "x86") -> tuple[Attack, ...]:
     return attacks
 
 
-def _attack(entry: Mapping[str, Any], arch: str) -> Attack:
-    entry = {**entry, **entry.get(arch, {})}
+def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
     where = f"attacks.toml: {entry.get('name', 'entry without a name')}"
-    missing = {"name", "scope", "what", *MODES} - set(entry)
+    _look_for_unknown(entry, where)
+    for table in where_it_runs:
+        entry = {**entry, **entry.get(table, {})}
+    missing = FIELDS - set(entry)
     if missing:
         raise ValueError(f"{where}: {sorted(missing)[0]!r} is missing")
     if entry["scope"] not in ("in", "out"):
@@ -75,6 +80,15 @@ def _attack(entry: Mapping[str, Any], arch: str) -> Attack:
         if entry[mode] not in VERDICTS:
             raise ValueError(f"{where}: {mode} must be one of {', '.join(VERDICTS)}")
     return Attack(entry["name"], entry["scope"], {mode: entry[mode] for mode in MODES}, entry["what"])
+
+
+def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
+    """A word that is misspelled would leave a verdict as it is elsewhere."""
+    unknown = set(entry) - FIELDS - TABLES - {"arches", "needs"}
+    for table in TABLES & set(entry):
+        unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
+    if unknown:
+        raise ValueError(f"{where}: unknown {sorted(unknown)[0]!r}")
 
 
 def choose_attacks(attacks: tuple[Attack, ...], names: Iterable[str]) -> tuple[Attack, ...]:

@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from portcullis.core.machine import Machine
+from portcullis.core.machine import Machine, backend_of
 from portcullis.core.verdicts import (
     MISSING,
     Attack,
@@ -15,18 +15,18 @@ from portcullis.core.verdicts import (
     verdict_of_dead_guest,
 )
 from portcullis.errors import ToolError
-from portcullis.host.vm import Boot
+from portcullis.host.vm import Boot, look_at_backend
 from portcullis.host.workspace import Workspace
 
 Booter = Callable[[Machine], Boot]
 ATTACKS_PER_BOOT = 30  # the guest's init takes at most 32 words
 
 
-def known_attacks(workspace: Workspace, arch: str) -> tuple[Attack, ...]:
-    """The corpus; raises ToolError when its file is missing or broken."""
+def known_attacks(workspace: Workspace, machine: Machine) -> tuple[Attack, ...]:
+    """The corpus and its verdicts on a machine; raises ToolError when its file is missing or broken."""
     path = workspace.guest / "attacks.toml"
     try:
-        return parse_attacks(path.read_text(), arch)
+        return parse_attacks(path.read_text(), machine.arch, backend_of(machine))
     except FileNotFoundError as error:
         raise ToolError(f"{path} does not exist", "the checkout is not complete") from error
     except ValueError as error:
@@ -43,7 +43,9 @@ def run_attacks(
     while waiting:
         batch = waiting[:ATTACKS_PER_BOOT]
         names = ",".join(attack.name for attack in batch)
-        booted = boot(replace(machine, job=f"attack,{names}", mode=mode))
+        attacked = replace(machine, job=f"attack,{names}", mode=mode)
+        booted = boot(attacked)
+        look_at_backend(attacked, booted)
         boots.append(booted)
         settled = settle(batch, mode, booted)
         outcomes.update({outcome.name: outcome for outcome in settled})

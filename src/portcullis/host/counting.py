@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from portcullis.core.bench import Measured, compare, parse_bounds, parse_executed, why_not_to_print, with_executed
-from portcullis.core.machine import Machine
+from portcullis.core.machine import Machine, backend_of
 from portcullis.errors import ToolError
-from portcullis.host.vm import Boot, explain
+from portcullis.host.vm import Boot, explain, look_at_backend
 
 BOUNDS = Path(__file__).parents[1] / "data" / "bench.toml"
 
@@ -35,11 +35,13 @@ def executed(boot: Boot, how: str) -> dict[int, dict[str, int]]:
     return parse_executed(boot.executed)
 
 
-def measured(boot: Boot, arch: str) -> tuple[Measured, ...]:
+def measured(boot: Boot, machine: Machine) -> tuple[Measured, ...]:
     """Counts beside bounds; raises ToolError when the run measured nothing."""
     if boot.trouble:
         raise ToolError(f"the benchmark did not finish: {explain(boot)}")
+    look_at_backend(machine, boot)
     reason = why_not_to_print(boot.results.records)
     if reason:
         raise ToolError(f"no table is printed: {reason}", f"log: {boot.folder}")
-    return compare(parse_bounds(BOUNDS.read_text(), arch), boot.results.records)
+    bounds = parse_bounds(BOUNDS.read_text(), machine.arch)
+    return compare(bounds, boot.results.records, backend_of(machine))

@@ -14,8 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.machine import Files, Machine, qemu_command
-from portcullis.core.results import GuestResults, parse_results
+from portcullis.core.machine import NO_BACKEND, Files, Machine, backend_of, qemu_command
+from portcullis.core.results import GuestResults, backend_said, parse_results
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
 from portcullis.host.process import Commands, shown, start, stop
@@ -173,6 +173,14 @@ def run_job(
         "" if results.status is not None else trouble,
         _read(files.counts) if plugin else None,
     )
+
+
+def look_at_backend(machine: Machine, boot: Boot) -> None:
+    """Raises ToolError when the guest says that its kernel took another backend than this machine is for."""
+    said = backend_said(boot.results.records)
+    expected = NO_BACKEND if machine.mode == "off" else backend_of(machine)
+    if said and said != expected:
+        raise ToolError(f"the kernel took backend {said}, not {expected}", f"log: {boot.folder}")
 
 
 def explain(boot: Boot) -> str:

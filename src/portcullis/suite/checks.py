@@ -22,10 +22,12 @@ def problems_of_boot(case: Case, results: GuestResults, console: str, trouble: s
         problems.append("the job reported no test")
     problems += [f"malformed: {line}" for line in results.malformed]
     problems += [f"console line {splat.number}: {splat.line}" for splat in scan_console(console, case.allowed)]
-    for pattern in case.console:
-        if not re.search(pattern, console):
-            problems.append(f"the console does not say {pattern!r}")
-    return problems
+    return problems + not_said(case, console)
+
+
+def not_said(case: Case, console: str) -> list[str]:
+    """What the console of a boot should say and does not."""
+    return [f"the console does not say {pattern!r}" for pattern in case.console if not re.search(pattern, console)]
 
 
 def problems_of_kselftest(case: Case, results: GuestResults, text: str) -> list[str]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from portcullis.core.bench import Measured
 from portcullis.core.elf import Image
 from portcullis.core.emulator import test_by_case
-from portcullis.core.jumplabels import sites_of_key
-from portcullis.core.machine import Machine
+from portcullis.core.jumplabels import problems_of_sites, sites_of_key
+from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
@@ -24,9 +25,9 @@ from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
 from portcullis.suite import static
 from portcullis.suite.case import Case
-from portcullis.suite.checks import describe, problems_of_boot, problems_of_kselftest, shorten
+from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
 
-STATIC_KEY = "kpkeys_pgtables_key"
+STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
 INLINED = "__kern_my_cpu_offset"
 
 
@@ -39,6 +40,12 @@ class Row:
     seconds: float
     detail: str
     log: str = ""
+
+
+def _bounds_held(rows: Iterable[Measured], backend: str) -> str:
+    applied = [row.applies for row in rows]
+    others = applied.count(False)
+    return f"{applied.count(True)} bounds held" + (f", {others} do not apply with {backend}" if others else "")
 
 
 class Engine:
@@ -118,16 +125,16 @@ class Engine:
         return "passed", f"{image.stat().st_size // 1024} KiB", ""
 
     def _nops(self, case: Case) -> tuple[str, str, str]:
-        """Every place that tests the static key is a NOP in the image, as it stays when the key is never enabled."""
+        """Every place that tests a static key is a NOP in the image, as it stays when the key is never enabled."""
         vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
         try:
-            sites = sites_of_key(Image(vmlinux.read_bytes()), STATIC_KEY)
+            image = Image(vmlinux.read_bytes())
+            sites = {key: sites_of_key(image, key) for key in STATIC_KEYS}
         except (OSError, ValueError) as error:
             return "failed", f"{vmlinux}: {error}", ""
-        jumps = [f"{site.address:#x}: {site.code.hex(' ')}" for site in sites if not site.is_nop]
-        if jumps or not sites:
-            return "failed", shorten(jumps) or f"no place tests {STATIC_KEY}", ""
-        return "passed", f"{len(sites)} places test {STATIC_KEY}, all are NOPs", ""
+        problems = problems_of_sites(sites)
+        places = ", ".join(f"{len(found)} of {key}" for key, found in sites.items())
+        return ("failed", shorten(problems), "") if problems else ("passed", f"all are NOPs: {places}", "")
 
     def _espfix(self, case: Case) -> tuple[str, str, str]:
         """The code that makes espfix tables calls the pool."""
@@ -186,7 +193,7 @@ class Engine:
         return ("failed" if problems else "passed"), shorten(problems), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
-        known = known_attacks(self.workspace, case.arch)
+        known = known_attacks(self.workspace, case.machine)
         attacks = tuple(attack for attack in known if attack.name not in case.without)
         outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)
@@ -199,6 +206,7 @@ class Engine:
         for boot in boots:
             splats = scan_console(boot.console, case.allowed)
             wrong += [f"console line {splat.number}: {splat.line}" for splat in splats]
+            wrong += not_said(case, boot.console)
         log = str(boots[0].folder) if boots else ""
         if wrong or not outcomes:
             return "failed", shorten(wrong) or "no attacks", log
@@ -207,9 +215,13 @@ class Engine:
     def _bench(self, case: Case) -> tuple[str, str, str]:
         plugin = counting_plugin(self.workspace, self.commands, case.arch, self.options.jobs)
         boot = counted(case.machine, lambda machine: self._run_job(case, machine, plugin))
+        rows = measured(boot, case.machine)
         bad = [
             f"{row.bound.bench}: {row.bound.counter} is {row.value}, at most {row.limit}"
-            for row in measured(boot, case.arch)
+            for row in rows
             if not row.good
         ]
-        return ("failed" if bad else "passed"), shorten(bad), str(boot.folder)
+        bad += not_said(case, boot.console)
+        if bad:
+            return "failed", shorten(bad), str(boot.folder)
+        return "passed", _bounds_held(rows, backend_of(case.machine)), str(boot.folder)
