@@ -6,13 +6,22 @@ from xml.etree import ElementTree
 
 import pytest
 
-from portcullis.core.machine import Machine
+from portcullis.core.machine import Machine, backend_of
 from portcullis.core.results import parse_results
-from portcullis.suite.case import Case
-from portcullis.suite.cases import CASES, choose_cases
+from portcullis.suite.case import NO_KEYS_THERE, SWITCHED_OFF, Case, boot
+from portcullis.suite.cases import ATTACKS, BENCH, BOOTS, CASES, LANES, choose_cases
 from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, shorten
 from portcullis.suite.engine import Row
-from portcullis.suite.matrix import ARM64_PAGING, CPUS, PAGING, SPREAD, arm64_spots
+from portcullis.suite.matrix import (
+    ARM64_PAGING,
+    CPUS,
+    PAGING,
+    SPREAD,
+    WP_MODES,
+    WP_PAGING,
+    WP_SPREAD,
+    arm64_spots,
+)
 from portcullis.suite.mutate import Mutation, markdown, shown
 from portcullis.suite.report import summary_line, write_junit
 
@@ -93,7 +102,46 @@ def test_the_arm64_matrix_has_each_kernel_mode_and_number_of_cpus_and_every_pair
     cases = [case for case in CASES if case.name.startswith("arm64-matrix-")]
     assert len(cases) == len(spots) and all(case.long for case in cases)
     assert {(case.lane, case.machine.pks) for case in cases} == set(product(ARM64_PAGING.values(), (True, False)))
-    assert {case.console for case in cases if not case.machine.pks} == {("kpkeys: off",)}
+    assert {case.console for case in cases if not case.machine.pks} == {(NO_KEYS_THERE,)}
+
+
+def test_write_protection_runs_what_keys_run():
+    machine = Case("w", "boot", "w").machine
+    names = {case.name for case in CASES if case.arch == machine.arch}
+    own = [case for case in (*BOOTS, *LANES, *BENCH, *ATTACKS) if case.name != "attacks-off"]
+    assert {f"wp-{case.name}" for case in own} <= names
+    for case in CASES:
+        if case.name.startswith("wp-") and case.kind in ("boot", "bench", "attacks"):
+            backend = backend_of(case.machine)
+            said = SWITCHED_OFF if backend == "none" else rf"backend {backend},"
+            assert any(said in pattern for pattern in case.console) or case.console == (NO_KEYS_THERE,)
+    cases = [case for case in CASES if case.name.startswith("wp-matrix-")]
+    assert {backend_of(case.machine) for case in cases} == {"wp"}
+    assert sum(not case.long for case in cases) == len(WP_SPREAD)
+
+
+def test_the_default_matrix_of_write_protection_covers_every_pair_that_matters():
+    values = [WP_MODES, tuple(WP_PAGING), (True, False)]
+    for left, right in combinations(range(3), 2):
+        wanted = set(product(values[left], values[right]))
+        assert {(spot[left], spot[right]) for spot in WP_SPREAD} >= wanted
+    for mode in WP_MODES:
+        assert {spot[3] for spot in WP_SPREAD if spot[0] == mode} == set(CPUS)
+
+
+def test_the_matrix_has_a_cpu_without_keys():
+    cases = [case for case in CASES if case.name.startswith("matrix-") and "nopks" in case.name]
+    assert {case.console for case in cases if case.machine.mode != "off"} == {(NO_KEYS_THERE,)}
+    assert {backend_of(case.machine) for case in cases} == {"none"}
+
+
+def test_the_wrong_backend_is_seen():
+    case = boot("b", "w", "check", backend="wp")
+    line = "kpkeys: page tables hardened: mode enforce, backend {}, 9 boot tables\n"
+    extra = "kpkeys: secrets are not hidden: x\nkpkeys: one section takes 90 ns\n"
+    assert problems(console=line.format("wp") + extra, case=case) == []
+    assert len(problems(console=line.format("pks") + extra, case=case)) == 1
+    assert len(problems(console=line.format("wp"), case=case)) == 2
 
 
 def test_choosing_cases():

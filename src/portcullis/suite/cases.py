@@ -5,8 +5,9 @@ from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
 from portcullis.core.machine import Machine
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
-from portcullis.suite.case import HARDENED, NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, kunit
-from portcullis.suite.matrix import arm64_matrix, x86_matrix
+from portcullis.suite.case import NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
+from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
+from portcullis.suite.write_protect import WP, WP_LANES
 
 CHECKS = (
     Case("style-python", "style-python", "ruff on the tool and its tests"),
@@ -93,12 +94,13 @@ def _arm64(name: str, what: str, job: str, mode: str = "enforce", **rest: object
 
 
 def _kselftest(mode: str) -> Case:
+    machine = Machine(job="run,pac", mode=mode, arch="arm64")
     return Case(
         f"arm64-kselftest-{mode}",
         "kselftest",
         f"Linux' own tests of pointer authentication on the hardened kernel, kpkeys={mode}",
-        machine=Machine(job="run,pac", mode=mode, arch="arm64"),
-        console=(HARDENED[mode],),
+        machine=machine,
+        console=hardened(machine),
         results=(PAC_SEEN,),
     )
 
@@ -179,6 +181,9 @@ CASES = (
     *BENCH,
     *x86_matrix(),
     *LANES,
+    *WP,
+    *wp_matrix(),
+    *WP_LANES,
     *ARM64,
     *ARM64_NOPS,
     *ARM64_NMIS,

@@ -4,7 +4,7 @@
 from itertools import product
 
 from portcullis.core.machine import MODES
-from portcullis.suite.case import Case, boot
+from portcullis.suite.case import AMD, Case, boot
 
 CPUS = (1, 2, 4)
 ISOLATION = (True, False)
@@ -12,7 +12,7 @@ PAGING = {
     "5level": {},
     "4level": {"la57": False},
     "1gleaf": {"memory": 3072},
-    "nopks": {"pks": False},
+    "nopks": {"pks": False, "backend": "pks"},
 }
 # Spread so that every pair of (mode, paging), (mode, isolation), (paging, isolation) and each number of CPUs occurs.
 SPREAD = {
@@ -32,6 +32,28 @@ SPREAD = {
     ("off", "1gleaf", False, 2),
     ("off", "nopks", True, 4),
 }
+# With write protection: forced where there are keys, and where there are none the kernel's own choice.
+WP_PAGING = {
+    "5level": {"backend": "wp"},
+    "4level": {"backend": "wp", "la57": False},
+    "1gleaf": {"backend": "wp", "memory": 3072},
+    "nopks": {"pks": False},
+    "amd": {"cpu": AMD},
+}
+WP_MODES = ("audit", "enforce")  # kpkeys=off is the same without keys
+# The same pairs as above.
+WP_SPREAD = {
+    ("enforce", "5level", True, 1),
+    ("audit", "5level", False, 4),
+    ("audit", "4level", True, 2),
+    ("enforce", "4level", False, 1),
+    ("enforce", "1gleaf", True, 4),
+    ("audit", "1gleaf", False, 1),
+    ("audit", "nopks", True, 4),
+    ("enforce", "nopks", False, 2),
+    ("enforce", "amd", True, 2),
+    ("audit", "amd", False, 1),
+}
 ARM64_PAGING = {"4k48": "default", "4k39": "va39", "16k": "16k", "64k": "64k"}  # to the lane
 NO_POE = "nopoe"  # stands where the mode would: without POE all modes are the same
 
@@ -47,6 +69,14 @@ def x86_matrix() -> tuple[Case, ...]:
     """All combinations; those that are not in SPREAD are long."""
     return tuple(
         _case("", *spot, long=spot not in SPREAD, **PAGING[spot[1]]) for spot in product(MODES, PAGING, ISOLATION, CPUS)
+    )
+
+
+def wp_matrix() -> tuple[Case, ...]:
+    """The same with write protection; those that are not in WP_SPREAD are long."""
+    return tuple(
+        _case("wp-", *spot, long=spot not in WP_SPREAD, **WP_PAGING[spot[1]])
+        for spot in product(WP_MODES, WP_PAGING, ISOLATION, CPUS)
     )
 
 
