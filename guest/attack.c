@@ -71,6 +71,8 @@ static void attacker(const struct attack *attack)
 		helper_start();
 	if (attack->needs & NEEDS_KCORE)
 		kcore_open();
+	if (attack->needs & NEEDS_LOG)
+		kernel_log_watch();
 	become_attacker();
 	attack->run();
 	_exit(0);
@@ -227,7 +229,7 @@ static int list_attacks(void)
 
 int main(int argc, char **argv)
 {
-	char mode[16];
+	char mode[16], backend[16];
 	int err;
 
 	if (is_rooted(argv[0]))
@@ -244,7 +246,8 @@ int main(int argc, char **argv)
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	kpkeys_mode(mode, sizeof(mode));
-	result_comment("mode %s", mode);
+	kpkeys_backend(backend, sizeof(backend));
+	result_json("{\"mode\": \"%s\", \"backend\": \"%s\"}", mode, backend);
 	if (argc > 1)
 		run_named(argc - 1, argv + 1);
 	else

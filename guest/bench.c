@@ -342,9 +342,11 @@ static void bench_key_block(void)
 static void tell_pool(void)
 {
 	unsigned long idle = kpkeys_stat("pool_free"), used = kpkeys_stat("pool_used");
+	char backend[16];
 
-	result_json("{\"bench\": \"pool\", \"pages_keyed\": %lu, \"pool_free\": %lu, \"pool_used\": %lu, \"pool_blocks\": %lu, \"pool_chunks\": %lu, \"boot_pages\": %lu, \"state_pages\": %lu, \"idle_kib\": %lu, \"direct_map_splits\": %lu, \"key_tlb_flushes\": %lu, \"unkeyed_fallbacks\": %lu}",
-		    kpkeys_stat("pages_keyed"), idle, used, kpkeys_stat("pool_blocks"),
+	kpkeys_backend(backend, sizeof(backend));
+	result_json("{\"bench\": \"pool\", \"backend\": \"%s\", \"pages_keyed\": %lu, \"pool_free\": %lu, \"pool_used\": %lu, \"pool_blocks\": %lu, \"pool_chunks\": %lu, \"boot_pages\": %lu, \"state_pages\": %lu, \"idle_kib\": %lu, \"direct_map_splits\": %lu, \"key_tlb_flushes\": %lu, \"unkeyed_fallbacks\": %lu}",
+		    backend, kpkeys_stat("pages_keyed"), idle, used, kpkeys_stat("pool_blocks"),
 		    kpkeys_stat("pool_chunks"), kpkeys_stat("boot_pages"),
 		    kpkeys_stat("state_pages"), idle * 4, kpkeys_stat("direct_map_splits"),
 		    kpkeys_stat("key_tlb_flushes"), kpkeys_stat("unkeyed_fallbacks"));

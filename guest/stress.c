@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 {
 	unsigned long violations = kpkeys_stat("violations");
 	const struct job *job;
-	char reason[512];
+	char reason[512], backend[16];
 	int i;
 
 	/* What fork-exec starts, over and over. */
@@ -138,6 +138,8 @@ int main(int argc, char **argv)
 	results_begin();
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	kpkeys_backend(backend, sizeof(backend));
+	result_comment("backend %s", backend);
 	kpkeys_print_linear_map("before");
 	for (i = 1; i < argc; i++)
 		if (!known(argv[i]))

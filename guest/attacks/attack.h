@@ -26,6 +26,7 @@ enum {
 	NEEDS_SETUID	= 2,	/* create a root-owned setuid program */
 	NEEDS_HELPER	= 4,	/* start a root process that patches kernel text */
 	NEEDS_KCORE	= 8,	/* open /proc/kcore while it may be */
+	NEEDS_LOG	= 16,	/* watch the kernel log from now on */
 };
 
 struct attack {
@@ -90,6 +91,10 @@ enum outcome patch_text_in_user_mapping(char *code);
 
 /* setuid.c */
 void setuid_program_create(void);
+
+/* kernel_log.c: warnings that come once per boot come again after watch */
+void kernel_log_watch(void);
+bool kernel_log_says(const char *text);
 
 /* helper.c: a root process that makes the kernel patch its own text */
 void helper_start(void);

@@ -30,6 +30,10 @@
 	X(form_memcpy,		"form-memcpy",		NEEDS_VICTIM)	\
 	X(form_cmpxchg,		"form-cmpxchg",		NEEDS_VICTIM)	\
 	X(form_nofault,		"form-nofault",		NEEDS_VICTIM)	\
+	X(rodata_other_open,	"rodata-other-open",	0)		\
+	X(rodata_own_section,	"rodata-own-section",	0)		\
+	X(cr0_wp_rodata,	"cr0-wp-rodata",	NEEDS_LOG)	\
+	X(cr0_wp_pte,		"cr0-wp-pte",		NEEDS_VICTIM | NEEDS_LOG) \
 	X(cpu_level_copy,	"cpu-level-copy",	NEEDS_VICTIM)	\
 	X(save_slot,		"save-slot",		NEEDS_VICTIM)	\
 	X(exception_frame,	"exception-frame",	NEEDS_VICTIM)	\

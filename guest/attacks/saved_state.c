@@ -29,10 +29,23 @@ static void run_on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
-/* The register's value at this, closed, moment; 0 without protection keys. */
-static uint64_t register_value(void)
+#define FORMS		2	/* in which the register may be saved */
+
+/* A word that says that the gate is shut, and the one that says open. */
+struct saved {
+	uint64_t shut;		/* 0 is none */
+	uint64_t open;
+};
+
+/* The register at this, shut, moment; nothing without protection. */
+static void register_values(struct saved *saved)
 {
-	return corrupt_command("register") ? 0 : corrupt_answer("register");
+	int err = corrupt_command("register"), i;
+
+	for (i = 0; i < FORMS; i++) {
+		saved[i].shut = err ? 0 : corrupt_answer_nth("shut", i);
+		saved[i].open = err ? 0 : corrupt_answer_nth("open", i);
+	}
 }
 
 /* From another CPU, tell this one that its gate is open. */
@@ -96,22 +109,19 @@ static void forge_slots_of_cpu(int cpu)
 			kwrite64(state + (i + 1) * 8, (words[i + 1] & ~0xffffffffUL) | REGISTER_OPEN);
 }
 
-/*
- * Words that hold the register's closed value become all open. Returns how many
- * there were.
- */
-static int forge_words(uint64_t from, uint64_t size, uint64_t closed)
+/* Words that hold the register's shut value become all open. */
+static void forge_words(uint64_t from, uint64_t size, const struct saved *saved)
 {
 	uint64_t word, at;
-	int count = 0;
+	int i;
 
-	for (at = from; closed && at < from + size; at += sizeof(word)) {
+	for (at = from; saved->shut && at < from + size; at += sizeof(word)) {
 		if (kread(at, &word, sizeof(word)))
-			break;
-		if (word == closed && !kwrite64(at, REGISTER_OPEN))
-			count++;
+			return;
+		for (i = 0; i < FORMS; i++)
+			if (saved[i].shut && word == saved[i].shut)
+				kwrite64(at, saved[i].open);
 	}
-	return count;
 }
 
 /* How the thread waits whose saved state is forged. */
@@ -136,17 +146,18 @@ static int start_waiter(const struct waiter *waiter, uint64_t slot, uint64_t val
 static int store_from_waiter(const void *how, uint64_t slot, uint64_t value)
 {
 	const struct waiter *waiter = how;
-	uint64_t closed = register_value();
+	struct saved saved[FORMS];
 	struct task task;
 	int err, cpu;
 
+	register_values(saved);
 	run_on_cpu(0);
 	err = start_waiter(waiter, slot, value);
 	if (err)
 		return err;
 	if (!ktask(corrupt_answer("pid"), &task)) {
-		forge_words(task.thread, task.task + task.size - task.thread, closed);
-		forge_words(task.sp, task.stack + task.stack_size - task.sp, closed);
+		forge_words(task.thread, task.task + task.size - task.thread, saved);
+		forge_words(task.sp, task.stack + task.stack_size - task.sp, saved);
 	}
 	for (cpu = 0; waiter->in_section && cpu < sysconf(_SC_NPROCESSORS_ONLN); cpu++)
 		forge_slots_of_cpu(cpu);

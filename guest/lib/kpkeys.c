@@ -46,13 +46,24 @@ void kpkeys_print_linear_map(const char *when)
 			result_comment("linear map %s: %s", when, line);
 }
 
-void kpkeys_mode(char *mode, size_t size)
+/* The one line of a file, or what is said when there is no such file. */
+static void word_in(const char *path, const char *otherwise, char *word, size_t size)
 {
 	char text[64];
 
-	if (file_read(KPKEYS_DIR "mode", text, sizeof(text)) <= 0)
-		strcpy(text, "off");
-	snprintf(mode, size, "%.*s", (int)strcspn(text, "\n"), text);
+	if (file_read(path, text, sizeof(text)) <= 0)
+		strcpy(text, otherwise);
+	snprintf(word, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+void kpkeys_mode(char *mode, size_t size)
+{
+	word_in(KPKEYS_DIR "mode", "off", mode, size);
+}
+
+void kpkeys_backend(char *backend, size_t size)
+{
+	word_in(KPKEYS_DIR "backend", "none", backend, size);
 }
 
 /* First line of text that starts with prefix, or "". */

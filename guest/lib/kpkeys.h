@@ -20,6 +20,9 @@ void kpkeys_print_linear_map(const char *when);
 /* "enforce", "audit" or "off"; a kernel without kpkeys is off. */
 void kpkeys_mode(char *mode, size_t size);
 
+/* "pks", "wp", "poe", or "none"; a kernel without kpkeys has none. */
+void kpkeys_backend(char *backend, size_t size);
+
 /*
  * Run the checker. Returns true when its verdict is the one the boot asked
  * for (portcullis.expect=enforce|audit|off; anything but "off" wants "ok").

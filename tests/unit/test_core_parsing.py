@@ -167,6 +167,14 @@ def test_the_trace_of_a_provoked_report_is_not_a_complaint(head):
     assert [splat.kind for splat in scan_console(report + "BUG: Bad page state\n")] == ["bug"]
 
 
+def test_a_warning_that_is_provoked_on_purpose_is_not_a_complaint():
+    report = "[ 1.0] WARNING: CPU: 0 PID: 9 at a.c:1 f+0x1/0x2\n" + "[ 1.0] RIP: 0\n" * 25 + "[ 1.0] Call Trace:\n"
+    assert scan_console(report, warned=r"WARNING: .*\bf\b") == ()
+    assert [splat.kind for splat in scan_console(report, warned=r"WARNING: .*\bg\b")] == ["warning", "trace"]
+    assert [splat.kind for splat in scan_console(report + "Oops: 3\n", warned=r"\bf\b")] == ["oops"]
+    assert [splat.kind for splat in scan_console(report + "\n" * 30 + "Call Trace:\n", warned=r"\bf\b")] == ["trace"]
+
+
 def test_an_unknown_allowed_kind_is_an_error():
     with pytest.raises(ValueError, match="nonsense"):
         scan_console("", ("nonsense",))

@@ -31,6 +31,7 @@ _PROVOKED = re.compile(
     r"invoked oom-killer|FAULT_INJECTION: forcing a failure|page allocation failure: |vmalloc error: "
 )
 _PROVOKED_REACH = 12
+_WARNING_REACH = 40  # registers come between a warning and its trace
 _COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
 
 
@@ -43,10 +44,11 @@ class Splat:
     line: str
 
 
-def scan_console(text: str, allowed: tuple[str, ...] = ()) -> tuple[Splat, ...]:
+def scan_console(text: str, allowed: tuple[str, ...] = (), warned: str = "") -> tuple[Splat, ...]:
     """Complaints in a console log.
 
-    `allowed` names kinds that are expected, or is ("all",). Raises ValueError for an unknown kind.
+    `allowed` names kinds that are expected, or is ("all",). `warned` is what a WARNING looks like that is provoked on
+    purpose: neither it nor its trace is a complaint. Raises ValueError for an unknown kind.
     """
     unknown = set(allowed) - set(PATTERNS) - {"all"}
     if unknown:
@@ -54,13 +56,14 @@ def scan_console(text: str, allowed: tuple[str, ...] = ()) -> tuple[Splat, ...]:
     if "all" in allowed:
         return ()
     found = []
-    provoked = -_PROVOKED_REACH
+    traces_until = 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = strip_printk(raw.rstrip())
-        if _PROVOKED.search(line):
-            provoked = number
+        expected = bool(warned) and bool(re.search(warned, line))
+        if expected or _PROVOKED.search(line):
+            traces_until = number + (_WARNING_REACH if expected else _PROVOKED_REACH)
         kind = next((kind for kind, pattern in _COMPILED.items() if pattern.search(line)), None)
-        if kind == "trace" and number - provoked <= _PROVOKED_REACH:
+        if (kind == "trace" and number <= traces_until) or (kind == "warning" and expected):
             continue
         if kind and kind not in allowed:
             found.append(Splat(kind, number, line))

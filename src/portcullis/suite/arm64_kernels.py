@@ -2,7 +2,7 @@
 """Test cases of arm64 kernels other than the default one. All are long."""
 
 from portcullis.core.machine import Machine
-from portcullis.suite.case import STRESS_TIME, Case, attacks, boot, kunit
+from portcullis.suite.case import NO_WX, STRESS_TIME, Case, attacks, boot, kunit
 
 ARM64 = Machine(arch="arm64")
 # A block where a PUD entry would be needs pages of 4 KiB.
@@ -34,7 +34,7 @@ ARM64_KERNELS = (
     *_paging("64k", "64 KiB pages", NO_PUD_BLOCKS),
     *_paging("va39", "39-bit addresses"),
     _boot("16k", "stress", "stress with 16 KiB pages", timeout=STRESS_TIME),
-    _boot("debug", "check", "debug kernel boots clean", timeout=240.0),
+    _boot("debug", "check", "debug kernel boots clean", timeout=240.0, console=NO_WX),
     _boot("debug", "stress", "stress on the debug kernel", timeout=2 * STRESS_TIME),
     _boot("kasan", "check", "KASAN kernel boots clean", memory=2048, timeout=400.0),
     _boot("kasan", "stress", "stress on the KASAN kernel", memory=2048, timeout=1800.0),

@@ -5,7 +5,7 @@ from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
 from portcullis.core.machine import Machine
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
-from portcullis.suite.case import NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
+from portcullis.suite.case import NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
 from portcullis.suite.write_protect import WP, WP_LANES
 
@@ -54,7 +54,7 @@ BOOTS = (
 )
 LANES = (
     bench("xen-bench", lane="xen"),
-    boot("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0),
+    boot("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0, console=NO_WX),
     boot("debug-stress", "stress on the debug kernel", "stress", lane="debug", timeout=2 * STRESS_TIME),
     boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen"),
     boot("xen-stress", "stress on the PARAVIRT_XXL kernel", "stress", lane="xen", timeout=STRESS_TIME),

@@ -21,7 +21,9 @@ def problems_of_boot(case: Case, results: GuestResults, console: str, trouble: s
     if not trouble and not results.tests:
         problems.append("the job reported no test")
     problems += [f"malformed: {line}" for line in results.malformed]
-    problems += [f"console line {splat.number}: {splat.line}" for splat in scan_console(console, case.allowed)]
+    problems += [
+        f"console line {splat.number}: {splat.line}" for splat in scan_console(console, case.allowed, case.warned)
+    ]
     return problems + not_said(case, console)
 
 

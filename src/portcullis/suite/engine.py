@@ -204,7 +204,7 @@ class Engine:
             if not outcome.as_expected
         ]
         for boot in boots:
-            splats = scan_console(boot.console, case.allowed)
+            splats = scan_console(boot.console, case.allowed, case.warned)
             wrong += [f"console line {splat.number}: {splat.line}" for splat in splats]
             wrong += not_said(case, boot.console)
         log = str(boots[0].folder) if boots else ""

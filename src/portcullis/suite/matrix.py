@@ -4,7 +4,7 @@
 from itertools import product
 
 from portcullis.core.machine import MODES
-from portcullis.suite.case import AMD, Case, boot
+from portcullis.suite.case import AMD_MACHINE, Case, boot
 
 CPUS = (1, 2, 4)
 ISOLATION = (True, False)
@@ -38,7 +38,7 @@ WP_PAGING = {
     "4level": {"backend": "wp", "la57": False},
     "1gleaf": {"backend": "wp", "memory": 3072},
     "nopks": {"pks": False},
-    "amd": {"cpu": AMD},
+    "amd": AMD_MACHINE,
 }
 WP_MODES = ("audit", "enforce")  # kpkeys=off is the same without keys
 # The same pairs as above.

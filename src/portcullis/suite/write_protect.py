@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test cases of the backend that needs no keys: page tables mapped read-only, CR0.WP cleared by the guards."""
 
-from portcullis.suite.case import AMD, NMI_TESTED, STRESS_TIME, Case, attacks, bench, boot, kunit
+from portcullis.suite.case import AMD_MACHINE, NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, kunit
 
 
 def _wp(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
@@ -16,19 +16,26 @@ def _stress(name: str, what: str, mode: str = "enforce", **rest: object) -> Case
 WP = (
     _wp("boot-enforce", "boots hardened, every page table keyed", "check"),
     boot("wp-auto", "a CPU without keys takes write protection by itself", "check", pks=False),
-    boot("wp-amd", "so does a real processor that has none", "check", cpu=AMD),
+    boot("wp-amd", "so does a real processor that has none", "check", **AMD_MACHINE),
     boot("wp-not-chosen", "a CPU with keys takes them", "check", backend="auto"),
     boot("wp-not-pks", "kpkeys=enforce,pks without keys is off and says why", "check", pks=False, backend="pks"),
     kunit("wp-kunit", console=(NMI_TESTED,), backend="wp"),
     _stress("stress-enforce", "stress of memory management, enforced"),
     _stress("stress-audit", "stress finds no writer that was missed", "audit"),
     _stress("stress-4cpu-pti", "stress on 4 CPUs, isolated page tables", cpus=4, pti=True),
-    boot("wp-stress-amd", "stress on a real processor without keys", "stress", cpu=AMD, timeout=STRESS_TIME, long=True),
+    boot(
+        "wp-stress-amd",
+        "stress on a real processor without keys",
+        "stress",
+        **AMD_MACHINE,
+        timeout=STRESS_TIME,
+        long=True,
+    ),
     boot(
         "wp-stress-amd-pti",
         "the same with isolated page tables",
         "stress",
-        cpu=AMD,
+        **AMD_MACHINE,
         pti=True,
         timeout=STRESS_TIME,
     ),
@@ -48,14 +55,14 @@ WP = (
     ),
     _wp("fault-injection", "the page allocator fails", "stress,faultinject", timeout=240.0),
     *attacks("wp-", ("audit", "enforce"), backend="wp"),
-    *attacks("wp-amd-", ("enforce",), cpu=AMD),
+    *attacks("wp-amd-", ("enforce",), **AMD_MACHINE),
     *attacks("wp-nopks-", ("audit", "enforce"), pks=False, long=True),
     bench("wp-bench", backend="wp"),
-    bench("wp-amd-bench", cpu=AMD, long=True),
+    bench("wp-amd-bench", **AMD_MACHINE, long=True),
 )
 WP_LANES = (
     bench("wp-xen-bench", lane="xen", backend="wp", long=True),
-    _wp("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0),
+    _wp("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0, console=NO_WX),
     _stress("debug-stress", "stress on the debug kernel", lane="debug", timeout=2 * STRESS_TIME, long=True),
     _wp("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen"),
     _stress("xen-stress", "stress on the PARAVIRT_XXL kernel", lane="xen", long=True),

@@ -26,6 +26,8 @@
  * @ATTACK_KTHREAD: in a kernel thread
  * @ATTACK_OTHER_OPEN: in the writing task, while a kernel thread on another
  *	CPU sits inside a lazy-MMU section
+ * @ATTACK_SECTION: in the writing task, inside a section of its own
+ * @ATTACK_CR0: in the writing task, after a stray call has cleared CR0.WP
  */
 enum attack_context {
 	ATTACK_TASK,
@@ -33,6 +35,8 @@ enum attack_context {
 	ATTACK_HARDIRQ,
 	ATTACK_KTHREAD,
 	ATTACK_OTHER_OPEN,
+	ATTACK_SECTION,
+	ATTACK_CR0,
 };
 
 /**

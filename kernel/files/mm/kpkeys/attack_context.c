@@ -5,12 +5,15 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
+#include <linux/irqflags.h>
 #include <linux/jiffies.h>
+#include <linux/kpkeys.h>
 #include <linux/kthread.h>
 #include <linux/pgtable.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/timer.h>
+#include <asm/kpkeys_attack.h>
 
 #include "attack.h"
 
@@ -128,13 +131,36 @@ out:
 	migrate_enable();
 }
 
+/* What every writer of page tables does, with a store that is none of its own. */
+static void run_in_section(struct attack_run *run)
+{
+	run->store.may_oops = false;
+	scoped_guard(kpkeys_hardened_pgtables)
+		run->err = attack_store(&run->store);
+}
+
+/* Interrupts off, so that the CPU whose protection is cleared is the one that stores. */
+static void run_unprotected(struct attack_run *run)
+{
+	unsigned long flags;
+
+	run->store.may_oops = false;
+	local_irq_save(flags);
+	run->err = attack_clear_write_protection();
+	if (!run->err) {
+		run->err = attack_store(&run->store);
+		attack_restore_write_protection();
+	}
+	local_irq_restore(flags);
+}
+
 /**
  * attack_store_in_context() - execute a store in the context asked for
  * @file: open file
  * @request: context and store
  *
  * Return: 0, -EFAULT when the store was refused, -ENODEV when the context
- * needs a second CPU.
+ * needs a second CPU, -EOPNOTSUPP when this architecture does not have it.
  */
 int attack_store_in_context(struct attack_file *file,
 			    struct attack_request *request)
@@ -163,6 +189,12 @@ int attack_store_in_context(struct attack_file *file,
 	case ATTACK_KTHREAD:
 		if (!run_in_kthread(run))
 			return -EFAULT;
+		break;
+	case ATTACK_SECTION:
+		run_in_section(run);
+		break;
+	case ATTACK_CR0:
+		run_unprotected(run);
 		break;
 	default:
 		run_while_other_open(run);

@@ -233,19 +233,21 @@ int attack_walk(struct attack_file *file, struct attack_request *request)
 }
 
 /**
- * attack_register() - value of this CPU's pkey register
+ * attack_register() - values of the register that protects
  * @file: open file
  * @request: unused
  *
- * Return: 0 or -EOPNOTSUPP when the CPU has none.
+ * Answers with a line for each form in which it may be saved: the value of this
+ * moment, and the one that would protect nothing.
+ *
+ * Return: 0 or -EOPNOTSUPP when there is none.
  */
 int attack_register(struct attack_file *file, struct attack_request *request)
 {
-	u64 value;
-	int err = attack_read_register(&value);
+	u64 shut, open;
+	unsigned int n;
 
-	if (err)
-		return err;
-	attack_print(file, "register=0x%llx\n", value);
-	return 0;
+	for (n = 0; !attack_read_register(n, &shut, &open); n++)
+		attack_print(file, "shut=0x%llx open=0x%llx\n", shut, open);
+	return n ? 0 : -EOPNOTSUPP;
 }

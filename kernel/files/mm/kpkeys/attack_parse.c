@@ -15,6 +15,8 @@ static const char * const attack_contexts[] = {
 	[ATTACK_HARDIRQ]	= "hardirq",
 	[ATTACK_KTHREAD]	= "kthread",
 	[ATTACK_OTHER_OPEN]	= "other-open",
+	[ATTACK_SECTION]	= "section",
+	[ATTACK_CR0]		= "cr0",
 };
 
 static const char * const attack_forms[] = {

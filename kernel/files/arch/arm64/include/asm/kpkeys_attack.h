@@ -14,6 +14,9 @@
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
 
+/* POR_EL1 that allows everything at all indexes. */
+#define ATTACK_POR_OPEN		0x77777777
+
 static inline int attack_cmpxchg(u64 *dst, u64 old, u64 new)
 {
 	int err = 0;
@@ -85,13 +88,25 @@ static inline unsigned long attack_entry_phys(unsigned long entry)
 	return __pte_to_phys(__pte(entry));
 }
 
-static inline int attack_read_register(u64 *value)
+/* What may be saved somewhere while the gate is shut, and would open it. */
+static inline int attack_read_register(unsigned int n, u64 *shut, u64 *open)
 {
-	if (!cpus_have_cap(ARM64_HAS_S1POE) ||
+	if (n || !cpus_have_cap(ARM64_HAS_S1POE) ||
 	    !(read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE))
 		return -EOPNOTSUPP;
-	*value = read_sysreg_s(SYS_POR_EL1);
+	*shut = read_sysreg_s(SYS_POR_EL1);
+	*open = ATTACK_POR_OPEN;
 	return 0;
+}
+
+/* No bit of a register switches write protection off here. */
+static inline int attack_clear_write_protection(void)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void attack_restore_write_protection(void)
+{
 }
 
 #endif /* _ASM_ARM64_KPKEYS_ATTACK_H */

@@ -7,10 +7,13 @@
 #define _ASM_X86_KPKEYS_ATTACK_H
 
 #include <linux/errno.h>
+#include <linux/kpkeys.h>
 #include <linux/sched.h>
 #include <asm/asm.h>
+#include <asm/cpufeature.h>
 #include <asm/msr.h>
 #include <asm/page_types.h>
+#include <asm/processor-flags.h>
 #include <asm/special_insns.h>
 
 /* IA32_PKRS; spelled out because a stock kernel has no name for it. */
@@ -64,11 +67,37 @@ static inline unsigned long attack_entry_phys(unsigned long entry)
 	return entry & PHYSICAL_PAGE_MASK;
 }
 
-static inline int attack_read_register(u64 *value)
+/* What may be saved somewhere while the gate is shut, and would open it. */
+static inline int attack_read_register(unsigned int n, u64 *shut, u64 *open)
 {
-	if (!(__read_cr4() & BIT(24)) || rdmsrl_safe(ATTACK_MSR_PKRS, value))
+	*open = 0;
+	if (!n && __read_cr4() & BIT(24))
+		return rdmsrl_safe(ATTACK_MSR_PKRS, shut) ? -EOPNOTSUPP : 0;
+#ifdef CONFIG_KPKEYS
+	if (!cpu_feature_enabled(X86_FEATURE_KPKEYS_WP))
 		return -EOPNOTSUPP;
+	if (n < 2) {
+		*shut = n ? native_read_cr0() : arch_kpkeys_read_reg();
+		*open = n ? *shut & ~X86_CR0_WP : 0;
+		return 0;
+	}
+#endif
+	return -EOPNOTSUPP;
+}
+
+/* As a hijacked or buggy caller would: through the function that is there. */
+static inline int attack_clear_write_protection(void)
+{
+	native_write_cr0(native_read_cr0() & ~X86_CR0_WP);
 	return 0;
+}
+
+/* Past that function, for it may be what is broken. */
+static inline void attack_restore_write_protection(void)
+{
+	unsigned long cr0 = native_read_cr0() | X86_CR0_WP;
+
+	asm volatile("mov %0, %%cr0" : : "r" (cr0) : "memory");
 }
 
 #endif /* _ASM_X86_KPKEYS_ATTACK_H */
