@@ -58,17 +58,18 @@ static enum job_outcome refuse_others(int keys)
 
 enum job_outcome user_keys(void)
 {
-	enum job_outcome outcome = use_key(0);
-	int key = 0, keys = 1;
+	int key = pkey_alloc(0, 0), keys = 1;
+	enum job_outcome outcome;
 
-	while (outcome == JOB_PASSED && (key = pkey_alloc(0, 0)) > 0) {
+	if (key < 0)
+		return skipped("no protection keys for user space");
+	outcome = use_key(0);
+	for (; outcome == JOB_PASSED && key > 0; key = pkey_alloc(0, 0)) {
 		outcome = use_key(key);
 		keys++;
 	}
 	if (outcome != JOB_PASSED)
 		return outcome;
-	if (keys == 1)
-		return skipped("no protection keys for user space");
 	if (keys > (int)MOST_KEYS)
 		return failed("%d keys for user space leave the kernel too few", keys);
 	return refuse_others(keys);
