@@ -7,7 +7,7 @@ from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
-from portcullis.suite.write_protect import WP, WP_LANES
+from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
 
 CHECKS = (
     Case("style-python", "style-python", "ruff on the tool and its tests"),
@@ -184,6 +184,7 @@ CASES = (
     *WP,
     *wp_matrix(),
     *WP_LANES,
+    *BOCHS,
     *ARM64,
     *ARM64_NOPS,
     *ARM64_NMIS,

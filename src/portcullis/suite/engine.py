@@ -14,6 +14,7 @@ from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
+from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.counting import counted, measured
 from portcullis.host.emulator import emulator_for
@@ -75,6 +76,7 @@ class Engine:
         own = {
             "build": self._build,
             "boot": self._boot,
+            "bochs": self._bochs,
             "kselftest": self._kselftest,
             "attacks": self._attacks,
             "bench": self._bench,
@@ -182,6 +184,15 @@ class Engine:
         if problems:
             return "failed", shorten(problems), str(boot.folder)
         return "passed", describe(case, boot.results, boot.console), str(boot.folder)
+
+    def _bochs(self, case: Case) -> tuple[str, str, str]:
+        """Another emulator, for CPUs that QEMU has not; its console is all there is to judge."""
+        kernel, initramfs = self.kernel(case.lane, case.arch), self.initramfs(case.arch)
+        boot = boot_on_bochs(self.workspace, self.commands, case.machine, kernel, initramfs, case.name)
+        problems = [boot.trouble] if boot.trouble else []
+        problems += [f"console line {splat.number}: {splat.line}" for splat in scan_console(boot.console, case.allowed)]
+        problems += not_said(case, boot.console)
+        return ("failed" if problems else "passed"), shorten(problems), str(boot.folder)
 
     def _kselftest(self, case: Case) -> tuple[str, str, str]:
         """Linux' own tests, from their own initramfs, on a kernel of ours."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test cases of the backend that needs no keys: page tables mapped read-only, CR0.WP cleared by the guards."""
 
+from portcullis.core.machine import Machine
 from portcullis.suite.case import AMD_MACHINE, NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, kunit
 
 
@@ -68,4 +69,32 @@ WP_LANES = (
     _stress("xen-stress", "stress on the PARAVIRT_XXL kernel", lane="xen", long=True),
     _wp("kasan-check", "KASAN kernel boots clean", "check", lane="kasan", memory=2048, timeout=400.0, long=True),
     _stress("kasan-stress", "stress on the KASAN kernel", lane="kasan", memory=2048, timeout=1800.0, long=True),
+)
+CET_SEEN = "CET detected: Indirect Branch Tracking enabled"
+BACKEND_WP = r"kpkeys: page tables hardened: mode enforce, backend wp,"
+KUNIT_PASSED = tuple(
+    rf"# kpkeys-{suite}: pass:\d+ fail:0 " for suite in ("backend", "levels", "pgtables", "pool", "secrets")
+)
+
+
+def _bochs(name: str, what: str, job: str, console: tuple[str, ...], cpus: int = 1, **rest: object) -> Case:
+    """A processor with control-flow enforcement and no PKS, which only another emulator has."""
+    machine_fields = {key: rest.pop(key) for key in list(rest) if key in Machine.__dataclass_fields__}
+    machine = Machine(job=job, cpu="tigerlake", cpus=cpus, memory=512, timeout=600.0, **machine_fields)  # type: ignore[arg-type]
+    return Case(f"bochs-{name}", "bochs", what, machine=machine, console=console, long=True, **rest)  # type: ignore[arg-type]
+
+
+BOCHS = (
+    _bochs("cet", "CET keeps CR0.WP set: off, and why", "check", (CET_SEEN, r"kpkeys: off: .*\(CR4\.CET\)")),
+    _bochs("wp", "without CET write protection is taken", "check", (BACKEND_WP,), append="ibt=off"),
+    _bochs(
+        "wp-kunit",
+        "the KUnit suites on a processor that is not QEMU's",
+        "check",
+        (BACKEND_WP, *KUNIT_PASSED),
+        cpus=2,
+        append="ibt=off",
+        kunit=True,
+        allowed=("violation", "trace", "warning", "open-section"),
+    ),
 )
