@@ -9,7 +9,7 @@ from portcullis.core.ktap import failures, leaves, parse_ktap
 from portcullis.core.packages import apt_line, parse_packages
 from portcullis.core.results import parse_results
 from portcullis.core.series import parse_series, select_hooks, supported_ranges
-from portcullis.core.splats import scan_console
+from portcullis.core.splats import is_stale_int3, scan_console
 from portcullis.core.versions import KernelVersion, VersionRange, parse_version, version_from_makefile
 
 
@@ -187,3 +187,16 @@ def test_package_list_gives_an_apt_line():
     assert apt_line(packages) == "apt-get install --no-install-recommends gcc qemu-system-x86"
     with pytest.raises(ValueError, match="bad line"):
         parse_packages("build gcc\n")
+
+
+@pytest.mark.parametrize(
+    ("console", "stale"),
+    [
+        ("[ 1.3] Oops: int3: 0000 [#1]\n[ 1.3] RIP: x\n[ 1.3] Code: c3 66 0f 1f 00 66 <90> 90\n", True),
+        ("[ 1.3] Oops: int3: 0000 [#1]\n[ 1.3] RIP: x\n[ 1.3] Code: c3 66 0f 1f 00 cc <90> 90\n", False),
+        ("[ 1.3] Oops: Oops: 0002 [#1]\n[ 1.3] RIP: x\n[ 1.3] Code: c3 66 0f 1f 00 66 <90> 90\n", False),
+        ("all is well\n", False),
+    ],
+)
+def test_breakpoint_that_is_gone(console: str, stale: bool) -> None:
+    assert is_stale_int3(console) is stale

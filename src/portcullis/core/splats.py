@@ -74,3 +74,16 @@ def last_lines(text: str, count: int = 15) -> str:
     """The end of a log, indented for a message."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     return "\n".join(f"    {line}" for line in lines[-count:])
+
+
+_INT3_CODE = re.compile(r"Oops: int3.*?\bCode: [0-9a-f ]*?([0-9a-f]{2}) <", re.DOTALL)
+
+
+def is_stale_int3(text: str) -> bool:
+    """Did the kernel die of a breakpoint that was not there any more?
+
+    QEMU's multi-threaded TCG may execute a byte that the kernel patched away, on stock kernels as well. The oops shows
+    what is in memory: a breakpoint that is really there, right before the address, is the kernel's own fault.
+    """
+    found = _INT3_CODE.search(text)
+    return bool(found) and found.group(1) != "cc"
