@@ -312,7 +312,7 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 	preempt_enable_notrace();
 }
 
-bool arch_kpkeys_narrow(void);
+bool arch_kpkeys_has_keys(void);
 
 /**
  * kpkeys_lazy_mmu_callbacks - what follows in this section may be anything
@@ -321,7 +321,7 @@ bool arch_kpkeys_narrow(void);
  */
 static __always_inline void kpkeys_lazy_mmu_callbacks(void)
 {
-	if (kpkeys_pgtables_enabled() && !arch_kpkeys_narrow())
+	if (kpkeys_pgtables_enabled() && !arch_kpkeys_has_keys())
 		kpkeys_lazy_mmu_leave();
 }
 

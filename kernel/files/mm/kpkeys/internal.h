@@ -160,7 +160,6 @@ extern const char arch_kpkeys_options[];	/* for messages */
 bool arch_kpkeys_option(const char *word);
 const char *arch_kpkeys_unsupported(void);
 const char *arch_kpkeys_backend(void);
-bool arch_kpkeys_hides(void);
 int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 			 bool alias);
 void arch_kpkeys_flush(void);

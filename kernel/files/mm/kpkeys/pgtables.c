@@ -187,7 +187,7 @@ void __init kpkeys_hardened_pgtables_init(void)
 		panic("kpkeys: no memory for the page-table pool");
 
 	static_branch_enable(&kpkeys_pgtables_key);
-	if (arch_kpkeys_hides())
+	if (arch_kpkeys_has_keys())
 		static_branch_enable(&kpkeys_secrets_key);
 	kpkeys_depot_start();
 	kpkeys_walk_kernel(key_boot_table, NULL);

@@ -126,17 +126,9 @@ const char *arch_kpkeys_backend(void)
 }
 
 /**
- * arch_kpkeys_hides - can a key stop reads?
+ * arch_kpkeys_has_keys - does a level open the pages of certain keys only?
  */
-bool arch_kpkeys_hides(void)
-{
-	return true;
-}
-
-/**
- * arch_kpkeys_narrow - does a level open what its keys are for, and no more?
- */
-bool arch_kpkeys_narrow(void)
+bool arch_kpkeys_has_keys(void)
 {
 	return true;
 }

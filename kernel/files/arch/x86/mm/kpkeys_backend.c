@@ -150,17 +150,11 @@ const char *arch_kpkeys_backend(void)
 }
 
 /**
- * arch_kpkeys_hides - can a key stop reads?
+ * arch_kpkeys_has_keys - does a level open the pages of certain keys only?
+ *
+ * If not, a section opens all read-only memory, and nothing stops reads.
  */
-bool arch_kpkeys_hides(void)
-{
-	return !cpu_feature_enabled(X86_FEATURE_KPKEYS_WP);
-}
-
-/**
- * arch_kpkeys_narrow - does a level open what its keys are for, and no more?
- */
-bool arch_kpkeys_narrow(void)
+bool arch_kpkeys_has_keys(void)
 {
 	return !cpu_feature_enabled(X86_FEATURE_KPKEYS_WP);
 }
