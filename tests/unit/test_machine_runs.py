@@ -86,6 +86,23 @@ def test_a_guest_that_does_not_power_off_still_counts(run, monkeypatch):
     assert gone(boot)
 
 
+STALE = "Oops: int3: 0000 [#1]\\nCode: c3 66 0f 1f 00 66 <90> 90"
+
+
+def test_a_boot_that_the_emulator_spoilt_is_repeated(run, tmp_path, capsys):
+    boot = run(f"""
+        [ -e {tmp_path}/spoilt ] || {{ printf '{STALE}\\n' >"$console"; touch {tmp_path}/spoilt; exit; }}
+        echo x >"$console"; echo "#done 0" >"$results"
+    """)
+    assert boot.results.status == 0
+    assert "booting again" in capsys.readouterr().err
+
+
+def test_but_once(run):
+    boot = run(f"""printf '{STALE}\\n' >"$console\"""")
+    assert "died" in boot.trouble
+
+
 def test_qemu_that_refuses_its_arguments(run):
     with pytest.raises(ToolError, match="did not start.*unable to find CPU model"):
         run('echo "unable to find CPU model" >&2; exit 1')

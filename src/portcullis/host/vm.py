@@ -16,10 +16,11 @@ from pathlib import Path
 
 from portcullis.core.machine import NO_BACKEND, Files, Machine, backend_of, qemu_command
 from portcullis.core.results import GuestResults, backend_said, parse_results
-from portcullis.core.splats import last_lines
+from portcullis.core.splats import is_stale_int3, last_lines
 from portcullis.errors import ToolError
 from portcullis.host.process import Commands, shown, start, stop
 from portcullis.host.qmp import Monitor
+from portcullis.host.screen import say
 from portcullis.host.workspace import Workspace
 
 POWER_OFF_GRACE = 10.0  # seconds from #done to the end of QEMU
@@ -146,9 +147,34 @@ def run_job(
     emulator: str = "qemu-system-x86_64",
     plugin: Path | None = None,
 ) -> Boot:
-    """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError."""
+    """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError.
+
+    A boot that the emulator spoilt is repeated once.
+    """
+
+    def boot_it() -> Boot:
+        return _boot(workspace, commands, machine, kernel, initramfs, nmi_rate, label or machine.job, emulator, plugin)
+
+    boot = boot_it()
+    if is_stale_int3(boot.console):
+        say(f"  booting again: the emulator executed a breakpoint that was gone, log: {boot.folder}")
+        boot = boot_it()
+    return boot
+
+
+def _boot(
+    workspace: Workspace,
+    commands: Commands,
+    machine: Machine,
+    kernel: Path,
+    initramfs: Path,
+    nmi_rate: int,
+    label: str,
+    emulator: str,
+    plugin: Path | None,
+) -> Boot:
     with tempfile.TemporaryDirectory(prefix="portcullis-qmp-") as sockets:
-        folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label or machine.job)
+        folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label)
         files = Files(
             kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp", emulator, plugin
         )

@@ -11,7 +11,7 @@ from portcullis.core.elf import Image
 from portcullis.core.emulator import test_by_case
 from portcullis.core.jumplabels import problems_of_sites, sites_of_key
 from portcullis.core.machine import Machine, backend_of
-from portcullis.core.splats import is_stale_int3, scan_console
+from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.bochs import boot_on_bochs
@@ -57,7 +57,6 @@ class Engine:
         self.options = options
         self.commands = Commands()
         self._made: dict[str, Path | ToolError] = {}
-        self._repeated: list[str] = []  # boots of the present case that the emulator spoilt
 
     def run(self, cases: Iterable[Case]) -> Iterable[Row]:
         """Yields one row per case as it finishes."""
@@ -67,13 +66,10 @@ class Engine:
     def run_case(self, case: Case) -> Row:
         """Runs one case; an error of the tool is a failed row."""
         started = time.monotonic()
-        self._repeated = []
         try:
             state, detail, log = self._runner(case)(case)
         except ToolError as error:
             state, detail, log = "failed", str(error), ""
-        for folder in self._repeated:
-            detail += f" (booted again: the emulator executed a breakpoint that was gone, {folder})"
         return Row(case.name, state, time.monotonic() - started, detail, log)
 
     def _runner(self, case: Case) -> Callable[[Case], tuple[str, str, str]]:
@@ -168,27 +164,17 @@ class Engine:
     def _run_job(
         self, case: Case, machine: Machine | None = None, plugin: Path | None = None, initramfs: Path | None = None
     ) -> Boot:
-        kernel = self.kernel(case.lane, case.arch)
-        chosen = machine or case.machine
-
-        def boot_it() -> Boot:
-            return run_job(
-                self.workspace,
-                self.commands,
-                chosen,
-                kernel,
-                initramfs or self.initramfs(case.arch),
-                nmi_rate=case.nmi_rate,
-                label=case.name,
-                emulator=self.emulator(case.arch),
-                plugin=plugin,
-            )
-
-        boot = boot_it()
-        if is_stale_int3(boot.console):
-            self._repeated.append(str(boot.folder))
-            boot = boot_it()
-        return boot
+        return run_job(
+            self.workspace,
+            self.commands,
+            machine or case.machine,
+            self.kernel(case.lane, case.arch),
+            initramfs or self.initramfs(case.arch),
+            nmi_rate=case.nmi_rate,
+            label=case.name,
+            emulator=self.emulator(case.arch),
+            plugin=plugin,
+        )
 
     def _boot(self, case: Case) -> tuple[str, str, str]:
         boot = self._run_job(case)
