@@ -17,7 +17,6 @@ HAS_BLOCKS = r"live_split: linear map of blocks, split while in use \(forced\)"
 WAS_REPAINTED = r"live_split: not on every CPU: linear map repainted to pages, \d+ tables"
 NOT_REPAINTED = r"live_split: no memory to repaint the linear map: its blocks stay as they are"
 REFUSED = r"live_split: CPU1 cannot split mappings in use, and this kernel does: not brought up"
-KUNIT_APPEND = f"init_on_alloc=1 init_on_free=1 {FORCED}"
 # What KFENCE's own tests provoke.
 KFENCE_REPORTS = ("bug",)
 
@@ -37,7 +36,7 @@ def _held(name: str, what: str, job: str, mode: str = "enforce", **rest: object)
 
 
 def _kunit(name: str, allowed: tuple[str, ...] = (), **rest: object) -> Case:
-    case = kunit(f"arm64-{name}", arch="arm64", append=KUNIT_APPEND, console=(HAS_BLOCKS,), **rest)
+    case = kunit(f"arm64-{name}", arch="arm64", append=FORCED, console=(HAS_BLOCKS,), **rest)
     return replace(case, allowed=(*case.allowed, *allowed))
 
 

@@ -78,8 +78,9 @@ def kunit(
     name: str, lane: str = "default", long: bool = False, console: tuple[str, ...] = (), **machine_fields: object
 ) -> Case:
     """A boot that runs the KUnit suites; `console` holds patterns beyond those of every such boot."""
-    fields = {"append": "init_on_alloc=1 init_on_free=1", "nodes": 2, "timeout": 300.0, **machine_fields}
-    machine = Machine(job="kunit", kunit=True, **fields)  # type: ignore[arg-type]
+    append = f"init_on_alloc=1 init_on_free=1 {machine_fields.pop('append', '')}".rstrip()
+    fields = {"nodes": 2, "timeout": 300.0, **machine_fields}
+    machine = Machine(job="kunit", kunit=True, append=append, **fields)  # type: ignore[arg-type]
     return Case(
         name,
         "boot",

@@ -14,6 +14,8 @@ def _stress(name: str, what: str, mode: str = "enforce", **rest: object) -> Case
     return _wp(name, what, rest.pop("job", "stress"), mode, **{"timeout": STRESS_TIME, **rest})  # type: ignore[arg-type]
 
 
+ISOLATION_ONLY = ("ldt-table", "pgd-user-half")  # attacks whose object only isolation makes
+
 WP = (
     _wp("boot-enforce", "boots hardened, every page table keyed", "check"),
     boot("wp-auto", "a CPU without keys takes write protection by itself", "check", pks=False),
@@ -21,6 +23,8 @@ WP = (
     boot("wp-not-chosen", "a CPU with keys takes them", "check", backend="auto"),
     boot("wp-not-pks", "kpkeys=enforce,pks without keys is off and says why", "check", pks=False, backend="pks"),
     kunit("wp-kunit", console=(NMI_TESTED,), backend="wp"),
+    kunit("wp-nopks-kunit", pks=False, pti=False),
+    kunit("wp-amd-kunit", pti=True, **AMD_MACHINE),
     _stress("stress-enforce", "stress of memory management, enforced"),
     _stress("stress-audit", "stress finds no writer that was missed", "audit"),
     _stress("stress-4cpu-pti", "stress on 4 CPUs, isolated page tables", cpus=4, pti=True),
@@ -40,6 +44,7 @@ WP = (
         pti=True,
         timeout=STRESS_TIME,
     ),
+    boot("wp-stress-nopks", "stress on a CPU without keys", "stress", pks=False, timeout=STRESS_TIME, long=True),
     _wp("boot-pti", "boots hardened with isolated page tables", "check", pti=True),
     _wp("boot-efi", "boots hardened from EFI firmware", "check", efi=True, timeout=180.0),
     _stress("numa", "stress on two nodes", nodes=2, long=True),
@@ -58,6 +63,7 @@ WP = (
     *attacks("wp-", ("audit", "enforce"), backend="wp"),
     *attacks("wp-amd-", ("enforce",), **AMD_MACHINE),
     *attacks("wp-nopks-", ("audit", "enforce"), pks=False, long=True),
+    *attacks("wp-nopti-", ("enforce",), backend="wp", pti=False, without=ISOLATION_ONLY),
     bench("wp-bench", backend="wp"),
     bench("wp-amd-bench", **AMD_MACHINE, long=True),
 )
