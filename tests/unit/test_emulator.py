@@ -12,7 +12,7 @@ from portcullis.cli import main
 from portcullis.core import emulator as core
 from portcullis.errors import ToolError
 from portcullis.host import aptsource
-from portcullis.host.emulator import BINARY, EmulatorBuilder
+from portcullis.host.emulator import EmulatorBuilder, binary_name
 from portcullis.host.process import Commands
 from portcullis.host.workspace import Workspace
 from portcullis.suite.cases import CASES
@@ -183,7 +183,8 @@ def checkout(tmp_path, monkeypatch):
     root, folder = tmp_path / "checkout", tmp_path / "bin"
     write(root / "emulator/series", "# comment\n0001-x.patch\n")
     write(root / "emulator/patches/0001-x.patch", PATCH_TEXT)
-    write(root / "emulator/devices.mak", "CONFIG_ARM_VIRT=y\n")
+    write(root / "emulator/devices-aarch64.mak", "CONFIG_ARM_VIRT=y\n")
+    write(root / "emulator/devices-x86_64.mak", "CONFIG_I440FX=y\n")
     write(tmp_path / "cache/emulator/source/1_10.0.13+ds-0/qemu_10.0.13.orig.tar.xz", "")
     make_program(
         folder,
@@ -191,7 +192,7 @@ def checkout(tmp_path, monkeypatch):
         """#!/bin/sh
 for word; do tree=$word; done
 echo ${FAKE_FILE:-old} >$tree/file
-mkdir -p $tree/configs/devices/aarch64-softmmu $tree/include/qemu
+mkdir -p $tree/configs/devices/aarch64-softmmu $tree/configs/devices/x86_64-softmmu $tree/include/qemu
 echo header >$tree/include/qemu/qemu-plugin.h
 printf '#!/bin/sh\\necho configured\\n' >$tree/configure
 chmod +x $tree/configure
@@ -202,7 +203,7 @@ chmod +x $tree/configure
         "ninja",
         """#!/bin/sh
 [ -z "$FAKE_NINJA" ] || { echo "$FAKE_NINJA"; exit 1; }
-cp ../tree/file ../build/qemu-system-aarch64 2>/dev/null || cp $2/../tree/file $2/qemu-system-aarch64
+for name in qemu-system-aarch64 qemu-system-x86_64; do cp $2/../tree/file $2/$name; done
 """,
     )
     make_program(folder, "strip", '#!/bin/sh\ncp "$3" "$2"\n')
@@ -217,13 +218,14 @@ def build(checkout):
 def test_a_build_is_patched_and_done_once(checkout):
     built = build(checkout)
     assert built.fresh and built.source == "1:10.0.13+ds-0"
-    assert built.binary.read_text() == "new\n" and built.header.read_text() == "header\n"
+    assert [built.binary(arch).read_text() for arch in ("arm64", "x86")] == ["new\n", "new\n"]
+    assert built.header.read_text() == "header\n"
     assert not build(checkout).fresh
     leftover = {path.name for path in (checkout.workspace.cache / "emulator").iterdir()}
     assert leftover == {"source", "installed"}
 
 
-@pytest.mark.parametrize("name", ["patches/0001-x.patch", "devices.mak"])
+@pytest.mark.parametrize("name", ["patches/0001-x.patch", "devices-aarch64.mak", "devices-x86_64.mak"])
 def test_a_change_builds_again(checkout, name):
     build(checkout)
     path = checkout.root / "emulator" / name
@@ -266,7 +268,11 @@ def test_dry_run_prints_and_changes_nothing(checkout, monkeypatch, capsys):
     before = sorted(checkout.workspace.cache.rglob("*"))
     assert main(["emulator", "build", "--dry-run", "--cache", str(checkout.workspace.cache)]) == 0
     printed = capsys.readouterr().out
-    assert "--fuzz=0" in printed and f" {BINARY}\n" in printed and "--enable-plugins" in printed
+    assert (
+        "--fuzz=0" in printed
+        and f" {binary_name('arm64')} {binary_name('x86')}\n" in printed
+        and "--enable-plugins" in printed
+    )
     made = {path.name for path in checkout.workspace.cache.rglob("*")} - {path.name for path in before}
     assert made <= {"emulator.lock"}
 
@@ -275,7 +281,11 @@ def test_json_says_where_it_is(checkout, monkeypatch, capsys):
     monkeypatch.setenv("PORTCULLIS_ROOT", str(checkout.root))
     assert main(["emulator", "build", "--json", "--cache", str(checkout.workspace.cache)]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["emulator"].endswith(f"installed/{BINARY}") and data["fresh"] is True
+    assert (
+        data["emulator"].endswith("installed/qemu-system-aarch64")
+        and data["x86"].endswith("/qemu-system-x86_64")
+        and data["fresh"] is True
+    )
 
 
 def test_unknown_tests_are_refused(checkout, monkeypatch, capsys):

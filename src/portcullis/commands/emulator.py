@@ -59,7 +59,12 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
 
 def _build(workspace: Workspace, commands: Commands, options: argparse.Namespace) -> int:
     built = EmulatorBuilder(workspace, commands, options.jobs).run()
-    result = {"emulator": str(built.binary), "header": str(built.header), "source": f"QEMU {built.source}"}
+    result = {
+        "emulator": str(built.binary("arm64")),
+        "x86": str(built.binary("x86")),
+        "header": str(built.header),
+        "source": f"QEMU {built.source}",
+    }
     if options.json:
         print_json({**result, "fresh": built.fresh})
         return 0
@@ -83,7 +88,7 @@ def _test(workspace: Workspace, commands: Commands, options: argparse.Namespace)
         for test in tests:
             print_line(f"{test.name:18} -machine {test.machine} -cpu {test.cpu}  {test.what}")
         return 0
-    binary = options.emulator or EmulatorBuilder(workspace, commands, options.jobs).run().binary
+    binary = options.emulator or EmulatorBuilder(workspace, commands, options.jobs).run().binary("arm64")
     if not binary.is_file():
         raise ToolError(f"{binary} does not exist")
     programs = TestPrograms(workspace, commands, options.jobs)

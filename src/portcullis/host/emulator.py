@@ -25,9 +25,9 @@ from portcullis.host.workspace import (
     write_whole,
 )
 
-BINARY = "qemu-system-aarch64"
+TARGETS = {"arm64": "aarch64", "x86": "x86_64"}  # QEMU's names
 DEVICES = "portcullis"
-NEEDED_MIB = 1500  # source, build and result
+NEEDED_MIB = 1800  # source, build and result
 STAMP = "portcullis-built.json"
 CONFIGURE = (
     "--disable-download",
@@ -37,21 +37,35 @@ CONFIGURE = (
     "--enable-fdt=system",
     "--enable-plugins",
     "--enable-tcg",
-    "--target-list=aarch64-softmmu",
-    f"--with-devices-aarch64={DEVICES}",
+    "--firmwarepath=/usr/share/qemu:/usr/share/seabios",  # of the distribution: a PC does not start without
+    f"--target-list={','.join(f'{target}-softmmu' for target in TARGETS.values())}",
+    *(f"--with-devices-{target}={DEVICES}" for target in TARGETS.values()),
     "--without-default-devices",
     "--without-default-features",
 )
 
 
+def binary_name(arch: str) -> str:
+    """Name of the program that emulates an architecture."""
+    return f"qemu-system-{TARGETS[arch]}"
+
+
 @dataclass(frozen=True)
 class Emulator:
-    """A built emulator; `header` is what TCG plugins are compiled with."""
+    """A built emulator: a program for each architecture, and the header that TCG plugins are compiled with."""
 
-    binary: Path
-    header: Path
+    folder: Path
     source: str
     fresh: bool
+
+    def binary(self, arch: str) -> Path:
+        """The program for an architecture."""
+        return self.folder / binary_name(arch)
+
+    @property
+    def header(self) -> Path:
+        """The interface of plugins."""
+        return self.folder / "include" / "qemu-plugin.h"
 
 
 class EmulatorBuilder:
@@ -94,21 +108,22 @@ class EmulatorBuilder:
     def key(self) -> str:
         """Changes when the result would: patches, devices, options."""
         parts = [path.read_bytes() for path in self.patches()]
-        parts += [self._devices().read_bytes(), "\0".join(CONFIGURE).encode()]
+        parts += [self._devices(target).read_bytes() for target in TARGETS.values()]
+        parts.append("\0".join(CONFIGURE).encode())
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
-    def _devices(self) -> Path:
-        return self.workspace.root / "emulator" / "devices.mak"
+    def _devices(self, target: str) -> Path:
+        return self.workspace.root / "emulator" / f"devices-{target}.mak"
 
     def _have(self, key: str) -> Emulator | None:
         stamp = self.installed / STAMP
         made = json.loads(stamp.read_text()) if stamp.is_file() else {}
-        if made.get("key") != key or not (self.installed / BINARY).is_file():
+        if made.get("key") != key or not all((self.installed / binary_name(arch)).is_file() for arch in TARGETS):
             return None
         return self._result(made["source"], fresh=False)
 
     def _result(self, source: str, fresh: bool) -> Emulator:
-        return Emulator(self.installed / BINARY, self.installed / "include" / "qemu-plugin.h", source, fresh)
+        return Emulator(self.installed, source, fresh)
 
     def _build(self, key: str) -> Emulator:
         free = free_mib(self.folder)
@@ -146,8 +161,9 @@ class EmulatorBuilder:
                 self._checked([*command, partial], "unpacking", watch=lambda _: progress.update())
             for path in self.patches():
                 self._apply(path, partial)
-            devices = partial / "configs/devices/aarch64-softmmu" / f"{DEVICES}.mak"
-            shutil.copyfile(self._devices(), devices)
+            for target in TARGETS.values():
+                devices = partial / f"configs/devices/{target}-softmmu" / f"{DEVICES}.mak"
+                shutil.copyfile(self._devices(target), devices)
 
     def _apply(self, path: Path, tree: Path) -> None:
         finished = self.commands.logged([*PATCH, "-d", tree, "-i", path], self.log)
@@ -176,11 +192,13 @@ class EmulatorBuilder:
                 state = f"{done} of {total} files" if total else state
                 progress.update(state)
 
-            self._checked(["ninja", "-C", build, f"-j{self.jobs}", BINARY], "the build", watch=watch)
+            binaries = [binary_name(arch) for arch in TARGETS]
+            self._checked(["ninja", "-C", build, f"-j{self.jobs}", *binaries], "the build", watch=watch)
 
     def _install(self, tree: Path, build: Path, made: dict[str, str]) -> None:
         with whole_folder(self.installed) as partial:
-            self._checked(["strip", "-o", partial / BINARY, build / BINARY], "copying the emulator")
+            for name in map(binary_name, TARGETS):
+                self._checked(["strip", "-o", partial / name, build / name], "copying the emulator")
             (partial / "include").mkdir()
             shutil.copyfile(tree / "include/qemu/qemu-plugin.h", partial / "include/qemu-plugin.h")
             write_whole(partial / STAMP, json.dumps(made).encode())
@@ -190,8 +208,11 @@ class EmulatorBuilder:
         run_step(self.workspace, self.commands, command, self.log, what, cwd=cwd, env=variables, **options)
 
 
-def emulator_for(workspace: Workspace, commands: Commands, arch: str, jobs: int) -> str:
-    """The QEMU that has protection keys for `arch`: the distribution's for x86, our own build for arm64."""
-    if arch == "x86":
+def emulator_for(workspace: Workspace, commands: Commands, arch: str, jobs: int, counts: bool = False) -> str:
+    """The QEMU that has protection keys for `arch`: the distribution's for x86, our own build for arm64.
+
+    Only our own takes the plugin that counts.
+    """
+    if arch == "x86" and not counts:
         return "qemu-system-x86_64"
-    return str(EmulatorBuilder(workspace, commands, jobs).run().binary)
+    return str(EmulatorBuilder(workspace, commands, jobs).run().binary(arch))
