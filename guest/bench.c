@@ -17,6 +17,7 @@
 #include "corrupt.h"
 #include "files.h"
 #include "kpkeys.h"
+#include "mark.h"
 #include "results.h"
 
 #define REGION		(64UL << 20)
@@ -77,29 +78,10 @@ static const char * const operations[] = {
 	"syscall", "exception", "vmalloc-64", "vfree-64", "random", "key-block",
 };
 
-/* Hints that do nothing: emulator/plugins/count.c counts what runs between them. */
-static void mark_open(enum operation operation)
-{
-#ifdef __aarch64__
-	register long number asm("x0") = operation;
-
-	asm volatile("hint #64" : : "r" (number) : "memory");
-#else
-	(void)operation;
-#endif
-}
-
-static void mark_close(void)
-{
-#ifdef __aarch64__
-	asm volatile("hint #65" : : : "memory");
-#endif
-}
-
 static void start(enum operation operation)
 {
 	read_counters(&before);
-	mark_open(operation);
+	mark_open(operations[operation]);
 }
 
 static void stop(struct counts *least)
@@ -135,8 +117,7 @@ static void tell(enum operation operation, const struct counts *counts, long tim
 	for (i = 0; i < COUNTERS; i++)
 		n += snprintf(text + n, sizeof(text) - n, ", \"%s\": %ld", counters[i],
 			      counts->n[i]);
-	result_json("{\"bench\": \"%s\", \"region\": %d, \"times\": %ld%s}",
-		    operations[operation], operation, times, text);
+	result_json("{\"bench\": \"%s\", \"times\": %ld%s}", operations[operation], times, text);
 }
 
 static void measure_reader(void)
@@ -161,23 +142,52 @@ static void touch(char *memory)
 		((volatile char *)memory)[at] = 1;
 }
 
-/* A child that has copied the page tables and waits to be told to go. */
-static pid_t fork_waiting(int *go)
-{
-	int fds[2];
-	char byte;
+/* A child says that it runs, and then waits to be told to go. */
+struct child {
+	int ready[2];
+	int go[2];
 	pid_t pid;
+};
 
-	if (pipe(fds))
+static void run_child(struct child *child)
+{
+	char byte = 0;
+
+	close(child->go[1]);
+	if (write(child->ready[1], &byte, 1) != 1)
+		_exit(1);
+	_exit(read(child->go[0], &byte, 1) != 0);
+}
+
+static void fork_child(struct child *child)
+{
+	child->pid = fork();
+	if (!child->pid)
+		run_child(child);
+}
+
+static void prepare_child(struct child *child)
+{
+	if (pipe(child->ready) || pipe(child->go))
 		exit(2);
-	pid = fork();
-	if (!pid) {
-		close(fds[1]);
-		_exit(read(fds[0], &byte, 1) != 0);
-	}
-	close(fds[0]);
-	*go = fds[1];
-	return pid;
+}
+
+/* Until here a child copies what it writes: neither the fork does that nor the exit. */
+static void let_child_run(struct child *child)
+{
+	char byte;
+
+	close(child->go[0]);
+	close(child->ready[1]);
+	if (child->pid < 0 || read(child->ready[0], &byte, 1) != 1)
+		exit(2);
+	close(child->ready[0]);
+}
+
+static void end_child(struct child *child)
+{
+	close(child->go[1]);
+	waitpid(child->pid, NULL, 0);
 }
 
 /* As many page-table pages as it takes, not one more. */
@@ -197,7 +207,7 @@ static char *map_aligned(void)
 static void bench_region(void)
 {
 	struct counts touched, forked, exited, protected, unmapped;
-	int round, go;
+	int round;
 
 	clear(&touched);
 	clear(&forked);
@@ -206,18 +216,19 @@ static void bench_region(void)
 	clear(&unmapped);
 	for (round = 0; round < ROUNDS; round++) {
 		char *memory = map_aligned();
-		pid_t pid;
+		struct child child;
 
+		prepare_child(&child);
 		madvise(memory, REGION, MADV_NOHUGEPAGE);
 		start(TOUCH);
 		touch(memory);
 		stop(&touched);
 		start(FORK);
-		pid = fork_waiting(&go);
+		fork_child(&child);
 		stop(&forked);
+		let_child_run(&child);
 		start(EXIT);
-		close(go);
-		waitpid(pid, NULL, 0);
+		end_child(&child);
 		stop(&exited);
 		start(MPROTECT);
 		mprotect(memory, REGION, PROT_READ);

@@ -1,197 +1,142 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A TCG plugin that counts what arm64 code executes between two markers, on
- * the CPU that executes them:
+ * A TCG plugin that counts what code executes between two marks, on the CPU
+ * that executes them, for arm64 and x86-64. guest/lib/mark.h has the marks;
+ * each region that is closed gives one line of JSON.
  *
- *	hint #64	opens the region whose number is in X0
- *	hint #65	closes it: one line of JSON
- *
- * Interrupts that come in between, and everything until they return, do not
- * count. Use: -plugin count.so,out=FILE
+ * Use: -plugin count.so,out=FILE
  */
-#include <glib.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include <qemu-plugin.h>
+#include "count.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-#define MARK_OPEN	64
-#define MARK_CLOSE	65
-#define VECTORS_SIZE	0x800
-#define SLOT_SIZE	0x80
-#define SLOT_IRQ_EL1	0x280
-#define SLOT_IRQ_EL0	0x480
-
-enum event { INSTRUCTIONS, POR_WRITES, ISBS, DSBS, TLBIS, ERETS, SLOTS, MARKS, NR_COUNTED = ERETS };
-
-static const char * const names[NR_COUNTED] = {
-	"instructions", "por_el1_writes", "isbs", "dsbs", "tlbis",
-};
-
-struct cpu {
-	uint64_t instructions;	/* all of them; the rest is of the open region */
-	uint64_t count[NR_COUNTED];
-	uint64_t since;		/* instructions when counting began or went on */
-	uint64_t vectors;
-	uint64_t depth;		/* exceptions taken since an interrupt, it included */
-	uint64_t open;		/* region + 1 */
-};
-
+static const struct machine * const machines[] = { &arm64_machine, &x86_machine };
+static const struct machine *machine;
 static struct qemu_plugin_scoreboard *cpus;
-static struct qemu_plugin_register *vbar, *x0;
+static GHashTable *registers;
+static GMutex registers_lock;
 static FILE *out;
 
-static void pause_counting(struct cpu *cpu)
+/**
+ * cpu_at() - The state of a CPU
+ * @index: Its number
+ *
+ * Return: Valid until CPUs are added.
+ */
+struct cpu *cpu_at(unsigned int index)
 {
-	cpu->count[INSTRUCTIONS] += cpu->instructions - cpu->since;
+	return qemu_plugin_scoreboard_find(cpus, index);
 }
 
-static uint64_t read_register(struct qemu_plugin_register *which)
+/**
+ * read_register() - A register of the CPU that runs
+ * @name: As the debugger knows it
+ *
+ * Return: Its value, zero if there is no such register.
+ */
+uint64_t read_register(const char *name)
 {
-	GByteArray *bytes = g_byte_array_new();
+	static __thread GByteArray *bytes;
+	void *handle = g_hash_table_lookup(registers, name);
 	uint64_t value = 0;
+	int size;
 
-	if (which && qemu_plugin_read_register(which, bytes) == sizeof(value))
-		memcpy(&value, bytes->data, sizeof(value));
-	g_byte_array_free(bytes, TRUE);
+	if (!bytes)
+		bytes = g_byte_array_new();
+	g_byte_array_set_size(bytes, 0);
+	size = handle ? qemu_plugin_read_register(handle, bytes) : 0;
+	if (size > 0)
+		memcpy(&value, bytes->data, MIN((size_t)size, sizeof(value)));
 	return value;
 }
 
-static void report(const struct cpu *cpu)
+/**
+ * read_memory() - What a virtual address has now
+ * @address: In the address space that is in use
+ * @to: Room for the bytes
+ * @len: How many
+ *
+ * Return: False if it is not mapped.
+ */
+bool read_memory(uint64_t address, void *to, size_t len)
 {
-	int i;
+	static __thread GByteArray *bytes;
 
-	fprintf(out, "{\"region\": %" PRIu64, cpu->open - 1);
-	for (i = 0; i < NR_COUNTED; i++)
-		fprintf(out, ", \"%s\": %" PRIu64, names[i], cpu->count[i]);
-	fprintf(out, "}\n");
-	fflush(out);
+	if (!bytes)
+		bytes = g_byte_array_new();
+	if (!qemu_plugin_read_memory_vaddr(address, bytes, len))
+		return false;
+	memcpy(to, bytes->data, len);
+	return true;
 }
 
-static void on_mark(unsigned int index, void *data)
+static void on_open(unsigned int index, void *data)
 {
-	struct cpu *cpu = qemu_plugin_scoreboard_find(cpus, index);
-	unsigned int mark = GPOINTER_TO_UINT(data);
-
-	if (mark == MARK_CLOSE && cpu->open) {
-		pause_counting(cpu);
-		report(cpu);
-		cpu->open = 0;
-	} else if (mark == MARK_OPEN) {
-		memset(cpu->count, 0, sizeof(cpu->count));
-		cpu->since = cpu->instructions;
-		cpu->vectors = read_register(vbar);
-		cpu->depth = 0;
-		cpu->open = read_register(x0) + 1;
-	}
+	region_open(cpu_at(index), read_register(machine->name_register));
 }
 
-/* The address may be one of the exception vectors. */
-static void on_slot(unsigned int index, void *data)
+static void on_close(unsigned int index, void *data)
 {
-	struct cpu *cpu = qemu_plugin_scoreboard_find(cpus, index);
-	uint64_t offset = GPOINTER_TO_SIZE(data) - cpu->vectors;
-
-	if (!cpu->open || offset >= VECTORS_SIZE)
-		return;
-	if (!cpu->depth && offset != SLOT_IRQ_EL1 && offset != SLOT_IRQ_EL0)
-		return;
-	if (!cpu->depth++)
-		pause_counting(cpu);
+	region_close(cpu_at(index), index);
 }
 
-static void on_eret(unsigned int index, void *data)
+static void count_inline(struct qemu_plugin_insn *insn, enum level level, enum event event)
 {
-	struct cpu *cpu = qemu_plugin_scoreboard_find(cpus, index);
-
-	if (cpu->open && cpu->depth && !--cpu->depth)
-		cpu->since = cpu->instructions;
-}
-
-static void on_counted(unsigned int index, void *data)
-{
-	struct cpu *cpu = qemu_plugin_scoreboard_find(cpus, index);
-
-	if (cpu->open && !cpu->depth)
-		cpu->count[GPOINTER_TO_UINT(data)]++;
-}
-
-static unsigned int hint_number(uint32_t insn)
-{
-	return (insn & 0xfffff01f) == 0xd503201f ? insn >> 5 & 0x7f : 0;
-}
-
-static enum event classify(uint32_t insn, uint64_t address)
-{
-	if ((insn & 0xfffff0ff) == 0xd50330df)
-		return ISBS;
-	if ((insn & 0xfffff0ff) == 0xd503309f)
-		return DSBS;
-	if ((insn & 0xffffffe0) == 0xd518a280)
-		return POR_WRITES;
-	if ((insn & 0xfff8f000) == 0xd5088000)
-		return TLBIS;
-	if ((insn & 0xfffff3ff) == 0xd69f03e0)
-		return ERETS;
-	if (hint_number(insn) == MARK_OPEN || hint_number(insn) == MARK_CLOSE)
-		return MARKS;
-	if (address >> 63 && address % SLOT_SIZE == 0)
-		return SLOTS;
-	return INSTRUCTIONS;
-}
-
-static void instrument(struct qemu_plugin_insn *insn, enum event event, uint32_t code)
-{
-	static const qemu_plugin_vcpu_udata_cb_t callbacks[] = {
-		[POR_WRITES] = on_counted, [ISBS] = on_counted, [DSBS] = on_counted,
-		[TLBIS] = on_counted, [ERETS] = on_eret, [SLOTS] = on_slot, [MARKS] = on_mark,
+	qemu_plugin_u64 counter = {
+		cpus, offsetof(struct cpu, running) +
+		      (level * NR_EVENTS + event) * sizeof(uint64_t),
 	};
-	void *data = GUINT_TO_POINTER(event);
 
-	if (event == MARKS)
-		data = GUINT_TO_POINTER(hint_number(code));
-	if (event == SLOTS)
-		data = GSIZE_TO_POINTER(qemu_plugin_insn_vaddr(insn));
-	if (callbacks[event])
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, callbacks[event],
-						       event == MARKS ? QEMU_PLUGIN_CB_R_REGS :
-									QEMU_PLUGIN_CB_NO_REGS,
-						       data);
+	qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64,
+							    counter, 1);
 }
 
+/* Callbacks run in the order in which they are registered: what returns was counted before. */
+static void instrument(struct qemu_plugin_insn *insn, enum level level)
+{
+	struct decoded decoded = machine->decode(insn);
+	int event;
+
+	for (event = 0; event < NR_EVENTS; event++)
+		if (decoded.events >> event & 1)
+			count_inline(insn, level, event);
+	if (decoded.action == ACT_OPEN || decoded.action == ACT_CLOSE)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn,
+						       decoded.action == ACT_OPEN ? on_open :
+										    on_close,
+						       QEMU_PLUGIN_CB_R_REGS, NULL);
+	else if (decoded.action != ACT_NONE)
+		machine->act(insn, &decoded, level);
+}
+
+/* A block belongs to the level it is translated at: the emulator keeps others apart. */
 static void on_block(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
-	qemu_plugin_u64 total = qemu_plugin_scoreboard_u64_in_struct(cpus, struct cpu, instructions);
+	enum level level = machine->level();
 	size_t i, n = qemu_plugin_tb_n_insns(tb);
 
-	for (i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint32_t code = 0;
-
-		qemu_plugin_insn_data(insn, &code, sizeof(code));
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64,
-								    total, 1);
-		instrument(insn, classify(code, qemu_plugin_insn_vaddr(insn)), code);
-	}
+	if (n && level == LEVEL_KERNEL)
+		machine->at_entry(qemu_plugin_tb_get_insn(tb, 0));
+	for (i = 0; i < n; i++)
+		instrument(qemu_plugin_tb_get_insn(tb, i), level);
 }
 
 static void on_cpu(qemu_plugin_id_t id, unsigned int index)
 {
-	GArray *registers = qemu_plugin_get_registers();
+	GArray *list = qemu_plugin_get_registers();
 	guint i;
 
-	for (i = 0; i < registers->len; i++) {
-		qemu_plugin_reg_descriptor *each = &g_array_index(registers, qemu_plugin_reg_descriptor, i);
+	g_mutex_lock(&registers_lock);
+	for (i = 0; i < list->len && !index; i++) {
+		qemu_plugin_reg_descriptor *each =
+			&g_array_index(list, qemu_plugin_reg_descriptor, i);
 
-		if (!strcmp(each->name, "VBAR"))
-			vbar = each->handle;
-		if (!strcmp(each->name, "x0"))
-			x0 = each->handle;
+		g_hash_table_insert(registers, g_strdup(each->name), each->handle);
 	}
-	g_array_free(registers, TRUE);
+	g_mutex_unlock(&registers_lock);
+	g_array_free(list, TRUE);
 }
 
 static void at_exit(qemu_plugin_id_t id, void *data)
@@ -200,11 +145,22 @@ static void at_exit(qemu_plugin_id_t id, void *data)
 	qemu_plugin_scoreboard_free(cpus);
 }
 
+static const struct machine *machine_of(const char *target)
+{
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(machines); i++)
+		if (!strcmp(machines[i]->target, target))
+			return machines[i];
+	return NULL;
+}
+
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 					   char **argv)
 {
-	if (argc != 1 || strncmp(argv[0], "out=", 4) || strcmp(info->target_name, "aarch64")) {
-		fprintf(stderr, "count: give out=FILE, on qemu-system-aarch64\n");
+	machine = machine_of(info->target_name);
+	if (argc != 1 || strncmp(argv[0], "out=", 4) || !machine || !info->system_emulation) {
+		fprintf(stderr, "count: give out=FILE, on qemu-system-aarch64 or -x86_64\n");
 		return -1;
 	}
 	out = fopen(argv[0] + 4, "w");
@@ -212,6 +168,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 		perror(argv[0] + 4);
 		return -1;
 	}
+	regions_start(out);
+	registers = g_hash_table_new(g_str_hash, g_str_equal);
 	cpus = qemu_plugin_scoreboard_new(sizeof(struct cpu));
 	qemu_plugin_register_vcpu_init_cb(id, on_cpu);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_block);

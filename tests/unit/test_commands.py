@@ -30,6 +30,7 @@ audit = "LANDED"
 enforce = "LANDED"
 what = "changes a path"
 """
+OPERATIONS = ("fork-64m", "munmap-64m", "mprotect-64m", "exit-64m", "vmalloc-64", "vfree-64", "syscall", "exception")
 
 
 @pytest.fixture
@@ -40,16 +41,22 @@ def play(tmp_path, monkeypatch):
     monkeypatch.setenv("PORTCULLIS_ROOT", str(workspace.root))
     answers: dict[str, str] = {}
 
-    def run_job(_workspace, _commands, machine, _kernel, _initramfs, **_rest):
-        text = answers[machine.mode]
+    executed = "".join(json.dumps({"region": name, "cpu": 0, "cpus": 1}) + "\n" for name in OPERATIONS)
+
+    def run_job(_workspace, _commands, machine, _kernel, _initramfs, **rest):
+        text = answers.get(machine.mode, bench())
         results = parse_results(text)
-        return Boot(results, text, "", Path("/logs"), 1.0, "" if results.status is not None else "died")
+        trouble = "" if results.status is not None else "died"
+        return Boot(results, text, "", Path("/logs"), 1.0, trouble, executed if "plugin" in rest else None)
 
     built = SimpleNamespace(run=lambda: SimpleNamespace(image=Path("build/x-default/arch/x86/boot/bzImage")))
     for module in ("attack", "bench", "demo"):
         monkeypatch.setattr(f"portcullis.commands.{module}.run_job", run_job)
         monkeypatch.setattr(f"portcullis.commands.{module}.Builder", lambda *_: built)
         monkeypatch.setattr(f"portcullis.commands.{module}.build_initramfs", lambda *_: Path("initramfs"))
+
+    monkeypatch.setattr("portcullis.commands.bench.emulator_for", lambda *_, **__: "qemu")
+    monkeypatch.setattr("portcullis.commands.bench.counting_plugin", lambda *_: Path("count.so"))
 
     def runner(*words, **modes):
         answers.update(modes)
@@ -146,7 +153,7 @@ def test_bench_with_write_protection_has_bounds_of_its_own(play, capsys):
     assert good != bench()
     assert play("bench", "--quick", "--backend", "wp", enforce=good) == 0
     out = capsys.readouterr().out
-    assert "backend wp" in out and out.count("not with wp") == 2
+    assert "backend wp" in out and out.count("not with wp") == 2 + len(OPERATIONS)
     assert play("bench", "--quick", "--backend", "wp", enforce=bench()) == 1
     assert play("bench", "--quick", "--backend", "wp", enforce=good.replace("fork-64m", "fork")) == 1
 
@@ -163,6 +170,14 @@ def test_bench_within_and_beyond_its_bounds(play, capsys):
     assert play("bench", "--quick", enforce=bench()) == 0
     assert play("bench", "--quick", enforce=bench(fork_64m=301)) == 1
     assert "301" in capsys.readouterr().out
+
+
+def test_bench_tells_what_was_executed(play, capsys):
+    assert play("bench", "--quick", "--json", enforce=bench()) == 0
+    data = json.loads(capsys.readouterr().out)
+    (fork,) = [record for record in data["records"] if record["bench"] == "fork-64m"]
+    assert fork["pkey_writes"] == 0 and fork["pkey_writes_added"] == 0 and "isb_pauth" not in fork
+    assert {"fork-64m", "syscall"} <= {bound["bench"] for bound in data["bounds"] if bound["counter"] == "pkey_writes"}
 
 
 def test_bench_refuses_to_print_what_it_did_not_measure(play, capsys):

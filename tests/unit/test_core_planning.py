@@ -3,6 +3,7 @@
 
 import gzip
 import io
+import json
 import shutil
 import subprocess
 from dataclasses import replace
@@ -14,6 +15,7 @@ import portcullis
 from portcullis.core.arches import ARCHES, arch_name, cross_prefix
 from portcullis.core.bench import compare, parse_bounds, parse_executed, why_not_to_print, with_executed
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
+from portcullis.core.counts import differences, parse_regions, spreads
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
 from portcullis.core.machine import (
     Files,
@@ -220,20 +222,60 @@ def test_a_bound_of_one_backend_is_shown_and_not_judged_with_others():
 
 def test_write_protection_is_held_to_the_bounds_of_keys():
     bounds = parse_bounds(BOUNDS_FILE.read_text(), "x86")
-    others = {(row.bench, row.counter): row for row in bounds if row.backends}
+    others = {(row.bench, row.counter): row for row in bounds if row.backends and row.arch == ""}
     assert {bench for bench, _ in others} == {"random"}
     (hidden,) = [row for row in bounds if row.counter == "secret_sections" and row.backends == ("wp",)]
     assert hidden.limit == 0
 
 
+def line(name, user=0, kernel=0):
+    levels = {"user": {"isb": user}, "kernel": {"isb": kernel}, "irq": {"isb": 100}}
+    return json.dumps({"region": name, "cpu": 0, "cpus": 1, **levels}) + "\n"
+
+
 def test_what_was_executed_is_the_least_of_all_rounds_and_compared_with_less_protection():
-    on = parse_executed('{"region": 2, "isbs": 12}\n{"region": 3, "isbs": 1}\n')
-    plain = parse_executed('{"region": 2, "isbs": 9}\n{"region": 2, "isbs": 7}\n{"region": 3, "isbs": 1}\n')
-    off = parse_executed('{"region": 2, "isbs": 4}\n')
-    rows = [{"bench": "fork", "region": 2}, {"bench": "x", "region": 3}, {"bench": "pool"}]
-    records = with_executed(rows, on, plain, off)
-    assert records[0] == {"bench": "fork", "region": 2, "isbs": 7, "isbs_added": 3, "isbs_pauth": 5}
-    assert "isbs" not in records[1] and records[2] == {"bench": "pool"}
+    on = parse_executed(line("fork", 2, 10) + line("x", 1))
+    plain = parse_executed(line("fork", 9) + line("fork", 3, 4) + line("x", 1))
+    off = parse_executed(line("fork", 4))
+    records = with_executed([{"bench": "fork"}, {"bench": "x"}, {"bench": "pool"}], on, plain, off)
+    assert {name: value for name, value in records[0].items() if value} == {
+        "bench": "fork",
+        "isb": 7,
+        "isb_added": 3,
+        "isb_pauth": 5,
+    }
+    assert records[0]["pkey_writes"] == 0 and "tlbi_all" not in records[0]
+    assert "isb" not in records[1] and records[2] == {"bench": "pool"}
+    assert "isb_pauth" not in with_executed([{"bench": "fork"}], on, on, off)[0]
+
+
+@pytest.mark.parametrize("text", ["{", '{"region": "x", "cpu": 0, "cpus": 1, "user": {"isbs": 1}}', '{"cpu": 0}', "[]"])
+def test_a_broken_line_of_counts_is_named(text):
+    with pytest.raises(ValueError, match="line 2 .* is broken"):
+        parse_regions(line("a") + text + "\n")
+
+
+def test_other_counts_are_told_by_region_and_level():
+    must = parse_regions(line("a", 1, 2) + line("b"))
+    assert differences(must, must) == []
+    assert differences(must, parse_regions(line("a", 1, 3) + line("b"))) == ["a, kernel: isb 3 not 2"]
+    assert differences(must, must[:1]) == ["region 2 is none, not 'b'"]
+    assert spreads([must, must]) == {}
+    other = parse_regions(line("a", 1, 5) + line("b") + line("b", 4))
+    assert spreads([must, other]) == {
+        ("a", "kernel", "isb"): (2, 5),
+        ("b", "user", "isb"): (0, 4),
+        ("b", "irq", "isb"): (0, 100),
+    }
+
+
+def test_a_repeatable_machine_has_one_cpu_and_nothing_random():
+    with pytest.raises(ValueError, match="for one CPU"):
+        Machine(cpus=2, icount=0)
+    words = " ".join(qemu_command(Machine(cpus=1, icount=3), FILES))
+    assert "-accel tcg,thread=single -icount shift=3,sleep=off -seed 1 -rtc base=" in words
+    assert "virtio-serial-pci,ioeventfd=off" in words and " nokaslr" in words
+    assert "icount" not in " ".join(qemu_command(Machine(cpus=1), FILES))
 
 
 def test_a_run_that_measured_nothing_is_refused():

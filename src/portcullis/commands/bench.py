@@ -53,8 +53,8 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)
-    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
-    plugin = counting_plugin(workspace, commands, options.arch, options.jobs)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs, counts=True)
+    plugin = counting_plugin(workspace, commands, options.jobs)
 
     def boot_it(chosen: Machine) -> Boot:
         return run_job(workspace, commands, chosen, built.image, initramfs, emulator=emulator, plugin=plugin)

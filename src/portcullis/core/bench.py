@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Benchmarks that count: bounds and the comparison with them."""
 
-import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from portcullis.core.counts import COUNTERS, parse_regions
+
+SHOWN = ("pkey_writes", "isb", "cr0_writes")  # even when there was none
 
 
 @dataclass(frozen=True)
@@ -54,21 +57,21 @@ def parse_bounds(text: str, arch: str) -> tuple[Bound, ...]:
     return tuple(bound for bound in bounds if bound.arch in ("", arch))
 
 
-def parse_executed(text: str) -> dict[int, dict[str, int]]:
-    """By region, the least of each counter that emulator/plugins/count.c wrote; raises ValueError for a broken line."""
-    least: dict[int, dict[str, int]] = {}
-    for line in text.splitlines():
-        counted = json.loads(line)
-        kept = least.setdefault(counted.pop("region"), dict(counted))
-        kept.update({name: min(kept[name], value) for name, value in counted.items()})
+def parse_executed(text: str) -> dict[str, dict[str, int]]:
+    """By region, the least of each counter that emulator/plugins counted; raises ValueError for a broken line."""
+    least: dict[str, dict[str, int]] = {}
+    for region in parse_regions(text):
+        counts = {counter: region.count(counter) for counter in COUNTERS}
+        kept = least.setdefault(region.name, counts)
+        kept.update({name: min(kept[name], value) for name, value in counts.items()})
     return least
 
 
 def with_executed(
     records: Iterable[Mapping[str, object]],
-    executed: Mapping[int, Mapping[str, int]],
-    plain: Mapping[int, Mapping[str, int]],
-    off: Mapping[int, Mapping[str, int]],
+    executed: Mapping[str, Mapping[str, int]],
+    plain: Mapping[str, Mapping[str, int]],
+    off: Mapping[str, Mapping[str, int]],
 ) -> tuple[dict[str, object], ...]:
     """Records with what the CPU executed in each.
 
@@ -77,12 +80,16 @@ def with_executed(
     """
     rows = []
     for record in records:
-        region = record.get("region")
+        region = str(record.get("bench"))
         added: dict[str, int] = {}
-        if isinstance(region, int) and all(region in run for run in (executed, plain, off)):
-            added = dict(plain[region])
-            added |= {f"{name}_added": max(0, value - off[region][name]) for name, value in plain[region].items()}
-            added |= {f"{name}_pauth": max(0, executed[region][name] - value) for name, value in plain[region].items()}
+        if all(region in run for run in (executed, plain, off)):
+            seen = {name for run in (executed, plain, off) for name, value in run[region].items() if value}
+            for name in (counter for counter in COUNTERS if counter in seen or counter in SHOWN):
+                value = plain[region][name]
+                added[name] = value
+                added[f"{name}_added"] = max(0, value - off[region][name])
+                if executed is not plain:
+                    added[f"{name}_pauth"] = max(0, executed[region][name] - value)
         rows.append({**record, **added})
     return tuple(rows)
 

@@ -16,6 +16,9 @@ CPUS_WITH_KEYS = ("max",)  # of all CPUs that the emulators have
 EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"}
 RESULTS_PORT = "portcullis.results"
 MODES = ("off", "audit", "enforce")
+MOST_ICOUNT = 10
+# Whatever else differs from run to run: what the CPU and the firmware call random, and the time of day.
+REPEATABLE = ("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm")
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class Machine:
     """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel.
 
     `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only. `backend` forces
-    a mechanism.
+    a mechanism. `icount` makes runs repeatable, on one CPU: an instruction takes 2**icount ns of the guest's time, and
+    nothing else passes it.
     """
 
     job: str = ""
@@ -44,6 +48,11 @@ class Machine:
     timeout: float = 120.0
     arch: str = "x86"
     board: str = ""  # more properties of the board, separated by commas
+    icount: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.icount is not None and (self.cpus != 1 or not 0 <= self.icount <= MOST_ICOUNT):
+            raise ValueError(f"icount is 0 to {MOST_ICOUNT}, and for one CPU")
 
 
 def cpu_argument(machine: Machine) -> str:
@@ -67,6 +76,8 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
     if machine.arch == "x86":
         words.append("no_timer_check")
     words += _protection(machine)
+    if machine.icount is not None:
+        words.append("nokaslr")
     if machine.pti is not None:
         words.append(_isolation(machine.arch, machine.pti))
     if machine.job:
@@ -133,7 +144,8 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
         "-serial",
         f"file:{files.console}",
         "-device",
-        "virtio-serial-pci",
+        # Another thread would serve the device, in its own time.
+        "virtio-serial-pci" + ("" if machine.icount is None else ",ioeventfd=off"),
         "-chardev",
         f"file,id=results,path={files.results}",
         "-device",
@@ -169,8 +181,7 @@ def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
     return [
         *_board(machine),
         *firmware,
-        "-accel",
-        "tcg,thread=multi",
+        *_clock(machine),
         "-cpu",
         cpu_argument(machine),
         "-smp",
@@ -185,6 +196,12 @@ def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
         "-initrd",
         str(initramfs),
     ]
+
+
+def _clock(machine: Machine) -> list[str]:
+    if machine.icount is None:
+        return ["-accel", "tcg,thread=multi"]
+    return ["-accel", "tcg,thread=single", "-icount", f"shift={machine.icount},sleep=off", *REPEATABLE]
 
 
 def _board(machine: Machine) -> list[str]:

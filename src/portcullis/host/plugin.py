@@ -11,33 +11,35 @@ from portcullis.host.process import Commands, shown
 from portcullis.host.workspace import Workspace, locked
 
 
-def counting_plugin(workspace: Workspace, commands: Commands, arch: str, jobs: int) -> Path | None:
-    """The plugin, or None where the distribution's QEMU runs the guest: its plugin interface is too old to count."""
-    if arch == "x86":
-        return None
-    source = workspace.root / "emulator" / "plugins" / "count.c"
+def counting_plugin(workspace: Workspace, commands: Commands, jobs: int) -> Path:
+    """The plugin, for the emulator of either architecture; the distribution's QEMU may be too old for it."""
+    folder = workspace.root / "emulator" / "plugins"
+    sources = sorted(folder.glob("*.c"))
     emulator = EmulatorBuilder(workspace, commands, jobs).run()
     if commands.dry_run:
-        commands.capture(_command(source, emulator.header.parent, "", workspace.cache / "count.so"))
+        commands.capture(_command(sources, emulator.header.parent, "", workspace.cache / "count.so"))
         return workspace.cache / "count.so"
-    key = hashlib.sha256(source.read_bytes() + emulator.header.read_bytes()).hexdigest()[:16]
+    if not sources:
+        raise ToolError(f"{folder} has no plugin", "the checkout is not complete")
+    parts = [path.read_bytes() for path in (*sources, *sorted(folder.glob("*.h")), emulator.header)]
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
     target = workspace.folder("emulator", "plugins") / f"count-{key}.so"
     with locked(target.with_suffix(".lock")):
         if not target.is_file():
-            _compile(commands, source, emulator.header.parent, target)
+            _compile(commands, sources, emulator.header.parent, target)
     return target
 
 
-def _compile(commands: Commands, source: Path, headers: Path, target: Path) -> None:
+def _compile(commands: Commands, sources: list[Path], headers: Path, target: Path) -> None:
     flags = commands.capture(["pkg-config", "--cflags", "glib-2.0"])
     partial = target.with_suffix(".partial")
-    command = _command(source, headers, flags.output, partial)
+    command = _command(sources, headers, flags.output, partial)
     finished = commands.capture(command)
     if flags.status or finished.status:
         detail = last_lines(flags.output if flags.status else finished.output)
-        raise ToolError(f"{source.name} does not compile:\n{detail}", f"again: {shown(command)}")
+        raise ToolError(f"the counting plugin does not compile:\n{detail}", f"again: {shown(command)}")
     partial.rename(target)
 
 
-def _command(source: Path, headers: Path, glib: str, target: Path) -> list[str | Path]:
-    return ["gcc", "-O2", "-shared", "-fPIC", *glib.split(), "-I", headers, "-o", target, source]
+def _command(sources: list[Path], headers: Path, glib: str, target: Path) -> list[str | Path]:
+    return ["gcc", "-O2", "-shared", "-fPIC", *glib.split(), "-I", headers, "-o", target, *sources]

@@ -84,6 +84,25 @@ NOPS = (
 )
 
 BENCH = (bench("bench"),)
+COUNTS = (
+    Case("counts-decoder", "decoders", "what each instruction counts as"),
+    Case("counts-x86", "counts", "the plugin counts what a known program executes, x86-64"),
+    Case(
+        "counts-arm64",
+        "counts",
+        "the plugin counts what a known program executes, arm64",
+        machine=Machine(arch="arm64"),
+    ),
+    *(
+        Case(
+            f"{prefix}counts-repeatable",
+            "repeatable",
+            "two boots of the benchmark on one CPU count the same",
+            machine=Machine(job="bench", cpus=1, icount=0, arch=arch, timeout=300.0),
+        )
+        for prefix, arch in (("", "x86"), ("arm64-", "arm64"))
+    ),
+)
 EMULATOR = tuple(
     Case(TEST_PREFIX + test.name, "emulator", f"emulated POE: {test.what}", long=test.linux) for test in TESTS
 )
@@ -193,6 +212,7 @@ CASES = (
     *ARM64_BLOCKS_LONG,
     *arm64_matrix(),
     *EMULATOR,
+    *COUNTS,
 )
 
 

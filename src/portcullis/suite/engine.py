@@ -4,9 +4,11 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from portcullis.core.bench import Measured
+from portcullis.core.counts import differences, parse_regions
 from portcullis.core.elf import Image
 from portcullis.core.emulator import test_by_case
 from portcullis.core.jumplabels import problems_of_sites, sites_of_key
@@ -17,6 +19,7 @@ from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.counting import counted, measured
+from portcullis.host.counts_tests import problems_of_counts, problems_of_decoders
 from portcullis.host.emulator import emulator_for
 from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.guest import build_initramfs
@@ -84,6 +87,9 @@ class Engine:
             "espfix": self._espfix,
             "no-calls": self._no_calls,
             "emulator": self._emulator,
+            "counts": self._counts,
+            "decoders": self._decoders,
+            "repeatable": self._repeatable,
         }
         if case.kind in own:
             return own[case.kind]
@@ -114,13 +120,12 @@ class Engine:
         """The guest's file system."""
         return self._once(f"{arch} guest", lambda: build_initramfs(self.workspace, self.commands, arch))
 
-    def emulator(self, arch: str) -> str:
-        """The QEMU that runs an architecture."""
-        if arch == "x86":
+    def emulator(self, arch: str, counts: bool = False) -> str:
+        """The QEMU that runs an architecture; our own if a plugin is to count."""
+        if arch == "x86" and not counts:
             return "qemu-system-x86_64"
-        return str(
-            self._once(f"{arch} emulator", lambda: emulator_for(self.workspace, self.commands, arch, self.options.jobs))
-        )
+        make = partial(emulator_for, self.workspace, self.commands, arch, self.options.jobs, counts)
+        return str(self._once(f"{arch} emulator", make))
 
     def _build(self, case: Case) -> tuple[str, str, str]:
         image = self.kernel(case.lane, case.arch)
@@ -161,6 +166,29 @@ class Engine:
         outcome = run_test(self.workspace, test_by_case(case.name), Path(self.emulator("arm64")), programs)
         return ("failed" if outcome.problems else "passed"), shorten(outcome.problems), str(outcome.folder)
 
+    def _counts(self, case: Case) -> tuple[str, str, str]:
+        """The plugin counts exactly what a program executes that does nothing else."""
+        problems, folder = problems_of_counts(self.workspace, self.commands, case.arch, self.options.jobs)
+        return ("failed" if problems else "passed"), shorten(problems), str(folder)
+
+    def _decoders(self, case: Case) -> tuple[str, str, str]:
+        problems, tried = problems_of_decoders(self.workspace, self.commands)
+        return ("failed", shorten(problems), "") if problems else ("passed", f"{tried} encodings", "")
+
+    def _repeatable(self, case: Case) -> tuple[str, str, str]:
+        """Two boots count the same, and something."""
+        plugin = counting_plugin(self.workspace, self.commands, self.options.jobs)
+        boots = [self._run_job(case, plugin=plugin) for _ in range(2)]
+        problems = [boot.trouble for boot in boots if boot.trouble]
+        runs = [parse_regions(boot.executed or "") for boot in boots]
+        problems += differences(*runs)
+        if not runs[0] or any(not region.count("instructions") for region in runs[0]):
+            problems.append("a region without instructions, or none at all")
+        log = " ".join(str(boot.folder) for boot in boots)
+        if problems:
+            return "failed", shorten(problems), log
+        return "passed", f"{len(runs[0])} rounds of regions, all counters equal", log
+
     def _run_job(
         self, case: Case, machine: Machine | None = None, plugin: Path | None = None, initramfs: Path | None = None
     ) -> Boot:
@@ -172,7 +200,7 @@ class Engine:
             initramfs or self.initramfs(case.arch),
             nmi_rate=case.nmi_rate,
             label=case.name,
-            emulator=self.emulator(case.arch),
+            emulator=self.emulator(case.arch, counts=plugin is not None),
             plugin=plugin,
         )
 
@@ -222,7 +250,7 @@ class Engine:
         return "passed", f"{len(outcomes)} attacks as expected in {len(boots)} boot(s)", log
 
     def _bench(self, case: Case) -> tuple[str, str, str]:
-        plugin = counting_plugin(self.workspace, self.commands, case.arch, self.options.jobs)
+        plugin = counting_plugin(self.workspace, self.commands, self.options.jobs)
         boot = counted(case.machine, lambda machine: self._run_job(case, machine, plugin))
         rows = measured(boot, case.machine)
         bad = [

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * arm64: exceptions enter at one of the 16 slots of the vectors, whose address
+ * is learned from the writes to VBAR_EL1 (which Linux uses at EL2, too).
+ */
+#include "count.h"
+
+#define CPSR_EL(cpsr)	((cpsr) >> 2 & 3)
+#define VECTORS_SIZE	0x800
+#define SLOT_SIZE	0x80
+#define SLOTS_IN_GROUP	4
+#define GROUP_LOWER	2	/* the first one with exceptions from a lower level */
+#define EC_SVC32	0x11
+#define EC_SVC64	0x15
+#define EC_IABT_LOWER	0x20
+#define EC_IABT		0x21
+#define EC_DABT_LOWER	0x24
+#define EC_DABT		0x25
+#define XZR		31
+
+enum { SLOT_SYNC, SLOT_IRQ, SLOT_FIQ, SLOT_SERROR };
+
+static enum level level_now(void)
+{
+	return CPSR_EL(read_register("cpsr")) ? LEVEL_KERNEL : LEVEL_USER;
+}
+
+static struct decoded decode(const struct qemu_plugin_insn *insn)
+{
+	uint32_t code = 0;
+
+	qemu_plugin_insn_data(insn, &code, sizeof(code));
+	return arm64_decode(code);
+}
+
+static enum event synchronous(void)
+{
+	const char *syndrome = CPSR_EL(read_register("cpsr")) == 2 ? "ESR_EL2" : "ESR_EL1";
+
+	switch (read_register(syndrome) >> 26 & 0x3f) {
+	case EC_SVC32:
+	case EC_SVC64:
+		return EVENT_syscall;
+	case EC_IABT_LOWER:
+	case EC_IABT:
+	case EC_DABT_LOWER:
+	case EC_DABT:
+		return EVENT_page_fault;
+	}
+	return EVENT_other_exception;
+}
+
+/* The kernel's stack pointer tells contexts apart: it is the same at the return. */
+static struct place here(void)
+{
+	return (struct place){ .sp = read_register("sp") };
+}
+
+static void on_slot(unsigned int index, void *data)
+{
+	struct cpu *cpu = cpu_at(index);
+	uint64_t offset = GPOINTER_TO_SIZE(data) - cpu->vectors;
+	unsigned int slot = offset / SLOT_SIZE;
+	enum level from = slot / SLOTS_IN_GROUP < GROUP_LOWER ? LEVEL_KERNEL : LEVEL_USER;
+
+	if (!cpu->open || offset >= VECTORS_SIZE)
+		return;
+	switch (slot % SLOTS_IN_GROUP) {
+	case SLOT_SYNC:
+		exception_taken(cpu, from, synchronous());
+		break;
+	case SLOT_SERROR:
+		exception_taken(cpu, from, EVENT_other_exception);
+		break;
+	default:
+		interrupt_taken(cpu, EVENT_interrupt, here());
+	}
+}
+
+static void at_entry(struct qemu_plugin_insn *insn)
+{
+	uint64_t address = qemu_plugin_insn_vaddr(insn);
+
+	if (address % SLOT_SIZE == 0)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_slot, QEMU_PLUGIN_CB_R_REGS,
+						       GSIZE_TO_POINTER(address));
+}
+
+static void on_return(unsigned int index, void *data)
+{
+	struct cpu *cpu = cpu_at(index);
+
+	if (cpu->interrupted)
+		returned(cpu, here());
+}
+
+static void on_vectors(unsigned int index, void *data)
+{
+	char name[] = "x00";
+	unsigned int number = GPOINTER_TO_UINT(data);
+
+	g_snprintf(name, sizeof(name), "x%u", number);
+	cpu_at(index)->vectors = number == XZR ? 0 : read_register(name);
+}
+
+static void act(struct qemu_plugin_insn *insn, const struct decoded *decoded, enum level level)
+{
+	void *operand = GUINT_TO_POINTER(decoded->operand);
+
+	if (decoded->action == ACT_RETURN)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_return, QEMU_PLUGIN_CB_R_REGS,
+						       NULL);
+	else if (decoded->action == ACT_VECTORS)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_vectors, QEMU_PLUGIN_CB_R_REGS,
+						       operand);
+}
+
+const struct machine arm64_machine = {
+	.target = "aarch64",
+	.name_register = "x0",
+	.level = level_now,
+	.decode = decode,
+	.at_entry = at_entry,
+	.act = act,
+};

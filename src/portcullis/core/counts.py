@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What emulator/plugins writes: one JSON object a line, for each region that was closed."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+LEVELS = ("user", "kernel", "irq")
+# In the plugin's order; the unit of all is a number of events.
+COUNTERS = (
+    "instructions",
+    "pkey_writes",
+    "user_pkey_writes",
+    "cr0_writes",
+    "cr3_writes",
+    "ttbr_writes",
+    "sctlr_writes",
+    "isb",
+    "dsb",
+    "serialising",
+    "wrmsr",
+    "tlbi_local",
+    "tlbi_broadcast",
+    "tlbi_page",
+    "tlbi_range",
+    "tlbi_asid",
+    "tlbi_all",
+    "page_fault",
+    "syscall",
+    "interrupt",
+    "nmi",
+    "other_exception",
+    "eret",
+    "ipi_sent",
+    "hypercall",
+    "atomic",
+)
+
+
+@dataclass(frozen=True)
+class Region:
+    """One round of a region: counters by level, absent ones are zero.
+
+    `irq` has the interrupts that came in between, and all that ran until they returned.
+    """
+
+    name: str
+    cpu: int
+    cpus: int
+    user: Mapping[str, int] = field(default_factory=dict)
+    kernel: Mapping[str, int] = field(default_factory=dict)
+    irq: Mapping[str, int] = field(default_factory=dict)
+    tlb: Mapping[str, object] = field(default_factory=dict)
+
+    def count(self, counter: str, levels: Iterable[str] = ("user", "kernel")) -> int:
+        """A counter's sum over some levels."""
+        return sum(getattr(self, level).get(counter, 0) for level in levels)
+
+
+def parse_regions(text: str) -> tuple[Region, ...]:
+    """Regions in the order in which they were closed; raises ValueError that names a broken line."""
+    return tuple(_region(number, line) for number, line in enumerate(text.splitlines(), 1))
+
+
+def _region(number: int, line: str) -> Region:
+    try:
+        made = json.loads(line)
+        levels = {level: _counters(made.get(level, {})) for level in LEVELS}
+        return Region(str(made["region"]), int(made["cpu"]), int(made["cpus"]), **levels, tlb=made.get("tlb", {}))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"line {number} of what the plugin counted is broken: {error}") from error
+
+
+def _counters(made: Mapping[str, object]) -> dict[str, int]:
+    unknown = set(made) - set(COUNTERS)
+    if unknown:
+        raise ValueError(f"no counter {min(unknown)!r}")
+    return {name: int(value) for name, value in made.items()}  # type: ignore[call-overload]
+
+
+def differences(expected: Iterable[Region], counted: Iterable[Region]) -> list[str]:
+    """What was counted otherwise, one line for each region and level."""
+    found = []
+    for number, (want, have) in enumerate(zip_longest(expected, counted), 1):
+        if want is None or have is None or want.name != have.name:
+            names = [repr(region.name) if region else "none" for region in (have, want)]
+            found.append(f"region {number} is {names[0]}, not {names[1]}")
+            continue
+        for level in LEVELS:
+            pairs = {name: (getattr(have, level).get(name, 0), getattr(want, level).get(name, 0)) for name in COUNTERS}
+            wrong = [f"{name} {is_} not {must}" for name, (is_, must) in pairs.items() if is_ != must]
+            if wrong:
+                found.append(f"{want.name}, {level}: {', '.join(wrong)}")
+    return found
+
+
+def spreads(runs: Iterable[Iterable[Region]]) -> dict[tuple[str, str, str], tuple[int, int]]:
+    """Least and most of each counter, by region, level and counter, where they differ.
+
+    The first round of a region is compared with the first of the other runs, and so on.
+    """
+    seen: dict[tuple[str, int], list[Region]] = {}
+    count = 0
+    for run in runs:
+        count += 1
+        rounds: dict[str, int] = {}
+        for region in run:
+            number = rounds[region.name] = rounds.get(region.name, 0) + 1
+            seen.setdefault((region.name, number), []).append(region)
+    found: dict[tuple[str, str, str], tuple[int, int]] = {}
+    for (name, _), regions in seen.items():
+        for level in LEVELS:
+            for counter in COUNTERS:
+                values = [getattr(region, level).get(counter, 0) for region in regions]
+                values += [0] * (count - len(values))
+                if min(values) != max(values):
+                    low, high = found.get((name, level, counter), (min(values), max(values)))
+                    found[name, level, counter] = min(low, *values), max(high, *values)
+    return found
