@@ -17,8 +17,7 @@ static const struct pattern patterns[] = {
 	{ 0xfffff0ff, 0xd50330df, BIT_OF(isb) },
 	{ 0xfffff3ff, 0xd503323f, BIT_OF(dsb) },		/* nXS */
 	{ 0xffffffe0, 0xd518a280, BIT_OF(pkey_writes) },	/* POR_EL1 */
-	{ 0xffffffe0, 0xd51ba280, BIT_OF(user_pkey_writes) },	/* POR_EL0 */
-	{ 0xffffffc0, 0xd5182000, BIT_OF(ttbr_writes) },	/* TTBR0_EL1, TTBR1_EL1 */
+	{ 0xffffffe0, 0xd51ba280, BIT_OF(user_pkey_writes) }, /* POR_EL0 */
 	{ 0xffffffe0, 0xd5181000, BIT_OF(sctlr_writes) },	/* SCTLR_EL1 */
 	{ 0xffffffe0, 0xd518cba0, BIT_OF(ipi_sent) },		/* ICC_SGI1R_EL1 */
 	{ 0xffe0001f, 0xd4000002, BIT_OF(hypercall) },		/* HVC */
@@ -113,6 +112,12 @@ struct decoded arm64_decode(uint32_t insn)
 		decoded.operand = insn & 31;
 	} else if (is_tlbi(insn)) {
 		decoded.events |= tlbi_events(insn);
+		decoded.action = ACT_TLBI;
+		decoded.operand = insn;
+	} else if ((insn & 0xffffffc0) == 0xd5182000) {	/* TTBR0_EL1, TTBR1_EL1 */
+		decoded.events |= BIT_OF(ttbr_writes);
+		decoded.action = ACT_TTBR;
+		decoded.operand = insn & 0x3f;
 	} else if (is_dsb(insn)) {
 		decoded.events |= BIT_OF(dsb);
 	} else {

@@ -4,6 +4,7 @@
  * is learned from the writes to VBAR_EL1 (which Linux uses at EL2, too).
  */
 #include "count.h"
+#include "tlb.h"
 
 #define CPSR_EL(cpsr)	((cpsr) >> 2 & 3)
 #define VECTORS_SIZE	0x800
@@ -17,6 +18,9 @@
 #define EC_DABT_LOWER	0x24
 #define EC_DABT		0x25
 #define XZR		31
+#define TCR_A1		(1 << 22)	/* TTBR1 has the ASID */
+#define ASID_SHIFT	48
+#define PAGE_BITS	12		/* of addresses in TLBI */
 
 enum { SLOT_SYNC, SLOT_IRQ, SLOT_FIQ, SLOT_SERROR };
 
@@ -94,25 +98,81 @@ static void on_return(unsigned int index, void *data)
 		returned(cpu, here());
 }
 
-static void on_vectors(unsigned int index, void *data)
+static uint64_t general(unsigned int number)
 {
 	char name[] = "x00";
-	unsigned int number = GPOINTER_TO_UINT(data);
 
 	g_snprintf(name, sizeof(name), "x%u", number);
-	cpu_at(index)->vectors = number == XZR ? 0 : read_register(name);
+	return number == XZR ? 0 : read_register(name);
+}
+
+static void on_ttbr(unsigned int index, void *data)
+{
+	unsigned int operand = GPOINTER_TO_UINT(data);
+
+	if (operand >> 5 == !!(read_register("TCR_EL1") & TCR_A1))
+		tlb_space(general(operand & 31) >> ASID_SHIFT);
+}
+
+static uint64_t sign_extend(uint64_t value, unsigned int bits)
+{
+	return (uint64_t)((int64_t)(value << (64 - bits)) >> (64 - bits));
+}
+
+static struct tlb_flush flush_of_range(uint64_t argument)
+{
+	unsigned int scale = argument >> 44 & 3, granule = 10 + 2 * (argument >> 46 & 3);
+
+	return (struct tlb_flush){
+		.what = TLB_RANGE,
+		.from = sign_extend(argument, 37) << granule,
+		.size = ((argument >> 39 & 31) + 1) << (5 * scale + 1) << granule,
+	};
+}
+
+static struct tlb_flush flush_of_page(uint64_t argument)
+{
+	return (struct tlb_flush){
+		.what = TLB_RANGE,
+		.from = sign_extend(argument, 44) << PAGE_BITS,
+		.size = 1 << PAGE_BITS,
+	};
+}
+
+static void on_tlbi(unsigned int index, void *data)
+{
+	uint32_t insn = GPOINTER_TO_UINT(data), events = arm64_decode(insn).events;
+	uint64_t argument = general(insn & 31);
+	struct tlb_flush flush = { .what = TLB_ALL };
+
+	if (events & BIT_OF(tlbi_asid))
+		flush.what = TLB_SPACE;
+	else if (events & BIT_OF(tlbi_range))
+		flush = flush_of_range(argument);
+	else if (events & BIT_OF(tlbi_page))
+		flush = flush_of_page(argument);
+	flush.space = argument >> ASID_SHIFT;
+	flush.any_space = (insn >> 5 & 3) == 3;
+	tlb_flush(&flush);
+}
+
+static void on_vectors(unsigned int index, void *data)
+{
+	cpu_at(index)->vectors = general(GPOINTER_TO_UINT(data));
 }
 
 static void act(struct qemu_plugin_insn *insn, const struct decoded *decoded, enum level level)
 {
-	void *operand = GUINT_TO_POINTER(decoded->operand);
+	static const qemu_plugin_vcpu_udata_cb_t callbacks[] = {
+		[ACT_RETURN] = on_return, [ACT_VECTORS] = on_vectors, [ACT_TTBR] = on_ttbr,
+		[ACT_TLBI] = on_tlbi,
+	};
+	bool of_tlb = decoded->action == ACT_TTBR || decoded->action == ACT_TLBI;
 
-	if (decoded->action == ACT_RETURN)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_return, QEMU_PLUGIN_CB_R_REGS,
-						       NULL);
-	else if (decoded->action == ACT_VECTORS)
-		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_vectors, QEMU_PLUGIN_CB_R_REGS,
-						       operand);
+	if (tlb_on() || !of_tlb)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, callbacks[decoded->action],
+						       QEMU_PLUGIN_CB_R_REGS,
+						       GUINT_TO_POINTER(decoded->operand));
 }
 
 const struct machine arm64_machine = {

@@ -5,10 +5,14 @@
  * each region that is closed gives one line of JSON.
  *
  * Use: -plugin count.so,out=FILE
+ * With a model of a TLB, for one CPU, add for example
+ * tlb=NAME,l1=64:4,l2=1024:8,pages=12+21+30,global=on
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "count.h"
+#include "tlb.h"
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
@@ -93,11 +97,30 @@ static void count_inline(struct qemu_plugin_insn *insn, enum level level, enum e
 							    counter, 1);
 }
 
+/* Devices are not in memory, but have translations. */
+static void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+	const struct cpu *cpu = cpu_at(index);
+	bool kernel = GPOINTER_TO_UINT(data) == LEVEL_KERNEL;
+	bool counted = cpu->open && !cpu->interrupted;
+	struct qemu_plugin_hwaddr *where;
+
+	if (tlb_same_page(address, kernel, counted))
+		return;
+	where = qemu_plugin_get_hwaddr(info, address);
+	if (where)
+		tlb_access(address, qemu_plugin_hwaddr_page_bits(where), kernel, counted);
+}
+
 /* Callbacks run in the order in which they are registered: what returns was counted before. */
 static void instrument(struct qemu_plugin_insn *insn, enum level level)
 {
 	struct decoded decoded = machine->decode(insn);
 	int event;
+
+	if (tlb_on())
+		qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, GUINT_TO_POINTER(level));
 
 	for (event = 0; event < NR_EVENTS; event++)
 		if (decoded.events >> event & 1)
@@ -128,6 +151,11 @@ static void on_cpu(qemu_plugin_id_t id, unsigned int index)
 	GArray *list = qemu_plugin_get_registers();
 	guint i;
 
+	if (index && tlb_on()) {
+		fprintf(stderr, "count: the model of a TLB is for one CPU\n");
+		exit(1);
+	}
+
 	g_mutex_lock(&registers_lock);
 	for (i = 0; i < list->len && !index; i++) {
 		qemu_plugin_reg_descriptor *each =
@@ -155,19 +183,47 @@ static const struct machine *machine_of(const char *target)
 	return NULL;
 }
 
+static int complain(const char *what)
+{
+	fprintf(stderr, "count: %s\n", what);
+	return -1;
+}
+
+static bool take_tlb_option(const char *option)
+{
+	return tlb_option(option) && !tlb_broken();
+}
+
+/* Returns the file's name, NULL when the options are wrong. */
+static const char *take_options(int argc, char **argv)
+{
+	const char *name = NULL;
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4))
+			name = argv[i] + 4;
+		else if (!take_tlb_option(argv[i]))
+			return NULL;
+	}
+	return name;
+}
+
 QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc,
 					   char **argv)
 {
+	const char *name = take_options(argc, argv);
+
 	machine = machine_of(info->target_name);
-	if (argc != 1 || strncmp(argv[0], "out=", 4) || !machine || !info->system_emulation) {
-		fprintf(stderr, "count: give out=FILE, on qemu-system-aarch64 or -x86_64\n");
-		return -1;
-	}
-	out = fopen(argv[0] + 4, "w");
-	if (!out) {
-		perror(argv[0] + 4);
-		return -1;
-	}
+	if (!machine || !info->system_emulation)
+		return complain("it is for qemu-system-aarch64 and qemu-system-x86_64");
+	if (tlb_trouble())
+		return complain(tlb_trouble());
+	if (!name)
+		return complain("give out=FILE, and no other options than those of a TLB");
+	out = fopen(name, "w");
+	if (!out)
+		return complain("the file for the counts cannot be written");
 	regions_start(out);
 	registers = g_hash_table_new(g_str_hash, g_str_equal);
 	cpus = qemu_plugin_scoreboard_new(sizeof(struct cpu));

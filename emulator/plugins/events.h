@@ -34,10 +34,15 @@ enum action {
 	ACT_WRMSR,
 	ACT_CR,			/* write: control register << 4 | general register */
 	ACT_INVPCID,		/* the register that has the type */
+	ACT_TTBR,		/* arm64: write, 0 or 1 << 5 | register */
+	ACT_TLBI,		/* arm64: the instruction */
+	ACT_INVLPG,		/* x86: register with the address, or NO_REGISTER */
 	ACT_LIDT,
 	ACT_FAR_STORE,		/* to a fixed address, as that of the local APIC */
 	ACT_REPEAT,		/* a string instruction with a REP prefix */
 };
+
+#define NO_REGISTER	16
 
 /**
  * struct decoded - What one instruction is

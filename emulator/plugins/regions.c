@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "count.h"
+#include "tlb.h"
 
 #define EVENT_NAME(name)	#name,
 
@@ -63,6 +64,7 @@ void region_open(struct cpu *cpu, uint64_t name)
 	cpu->open = true;
 	credit(cpu);
 	memset(cpu->count, 0, sizeof(cpu->count));
+	tlb_clear_counts();
 }
 
 static void report_level(const char *name, const uint64_t *count)
@@ -99,6 +101,8 @@ void region_close(struct cpu *cpu, unsigned int index)
 		qemu_plugin_num_vcpus());
 	for (level = 0; level < NR_LEVELS; level++)
 		report_level(level_names[level], cpu->count[level]);
+	if (tlb_on())
+		tlb_report(out);
 	fprintf(out, "}\n");
 	fflush(out);
 	funlockfile(out);

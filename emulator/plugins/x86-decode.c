@@ -91,8 +91,16 @@ static struct decoded doing(uint32_t events, enum action action, unsigned int op
 	return (struct decoded){ events, action, operand };
 }
 
+/* The register that is the whole address of an operand. */
+static unsigned int address_register(const struct parts *parts, uint8_t modrm)
+{
+	if (modrm >= 0x40 || (modrm & 7) == 4 || (modrm & 7) == 5)
+		return NO_REGISTER;
+	return (modrm & 7) | (parts->rex & 1) << 3;
+}
+
 /* 0f 01 */
-static struct decoded group_7(uint8_t modrm)
+static struct decoded group_7(const struct parts *parts, uint8_t modrm)
 {
 	switch (modrm) {
 	case 0xc1:	/* VMCALL */
@@ -112,7 +120,8 @@ static struct decoded group_7(uint8_t modrm)
 	if (reg_of(modrm) == 3)
 		return doing(BIT_OF(serialising), ACT_LIDT, 0);
 	if (reg_of(modrm) == 7)			/* INVLPG */
-		return just(BIT_OF(serialising) | BIT_OF(tlbi_local) | BIT_OF(tlbi_page));
+		return doing(BIT_OF(serialising) | BIT_OF(tlbi_local) | BIT_OF(tlbi_page),
+			     ACT_INVLPG, address_register(parts, modrm));
 	return just(0);
 }
 
@@ -151,7 +160,7 @@ static struct decoded two_bytes(const struct parts *parts)
 	case 0x00:	/* LLDT, LTR */
 		return just(reg_of(modrm) == 2 || reg_of(modrm) == 3 ? BIT_OF(serialising) : 0);
 	case 0x01:
-		return group_7(modrm);
+		return group_7(parts, modrm);
 	case 0x05:	/* SYSCALL */
 	case 0x34:	/* SYSENTER */
 		return just(BIT_OF(syscall));

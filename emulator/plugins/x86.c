@@ -5,6 +5,7 @@
  * translated: nothing enters through a gate that is not set yet.
  */
 #include "count.h"
+#include "tlb.h"
 
 #define TABLE_LIMIT	0xfff		/* 256 gates of 64-bit mode */
 #define GATES		256
@@ -15,7 +16,7 @@
 #define FIRST_INTERRUPT	32
 #define WITH_CODE	0x60227d00U	/* vectors that push an error code */
 #define RPL		3
-#define SPACE		(~0x1fffULL)	/* of CR3: without PCID, and one table of two for isolation */
+#define SPACE		(~0x1fffULL)	/* of CR3: without PCID, both tables of isolation */
 #define APIC_ICR	0xfee00300
 
 struct gate {
@@ -173,12 +174,23 @@ static void on_wrmsr(unsigned int index, void *data)
 	add_events(cpu_at(index), LEVEL_KERNEL, x86_wrmsr_events(read_register("rcx")));
 }
 
+/* Without PCIDs a write to CR3 leaves global entries, and nothing else. */
+static void flush_by(uint32_t events, unsigned int cr)
+{
+	struct tlb_flush flush = { .what = cr == 3 ? TLB_OWN : TLB_ALL };
+
+	if (tlb_on() && events & BIT_OF(tlbi_local))
+		tlb_flush(&flush);
+}
+
 static void on_cr(unsigned int index, void *data)
 {
 	unsigned int cr = GPOINTER_TO_UINT(data) >> 4, reg = GPOINTER_TO_UINT(data) & 15;
 	uint64_t old = read_register(control[cr]), new = read_register(general[reg]);
+	uint32_t events = x86_cr_events(cr, old, new, read_register("cr4"));
 
-	add_events(cpu_at(index), LEVEL_KERNEL, x86_cr_events(cr, old, new, read_register("cr4")));
+	add_events(cpu_at(index), LEVEL_KERNEL, events);
+	flush_by(events, cr);
 }
 
 static void on_invpcid(unsigned int index, void *data)
@@ -186,6 +198,20 @@ static void on_invpcid(unsigned int index, void *data)
 	uint64_t type = read_register(general[GPOINTER_TO_UINT(data)]);
 
 	add_events(cpu_at(index), LEVEL_KERNEL, x86_invpcid_events(type));
+	flush_by(BIT_OF(tlbi_local), 0);
+}
+
+static void on_invlpg(unsigned int index, void *data)
+{
+	unsigned int reg = GPOINTER_TO_UINT(data);
+	struct tlb_flush flush = { .what = TLB_ALL };
+
+	if (!tlb_on())
+		return;
+	if (reg != NO_REGISTER)
+		flush = (struct tlb_flush){ .what = TLB_RANGE, .size = 1, .any_space = true,
+					    .from = read_register(general[reg]) };
+	tlb_flush(&flush);
 }
 
 /* The local APIC is in memory unless the kernel uses its registers as MSRs. */
@@ -250,7 +276,7 @@ static void act(struct qemu_plugin_insn *insn, const struct decoded *decoded, en
 {
 	static const qemu_plugin_vcpu_udata_cb_t callbacks[] = {
 		[ACT_RETURN] = on_return, [ACT_WRMSR] = on_wrmsr, [ACT_CR] = on_cr,
-		[ACT_INVPCID] = on_invpcid, [ACT_REPEAT] = NULL,
+		[ACT_INVPCID] = on_invpcid, [ACT_INVLPG] = on_invlpg, [ACT_REPEAT] = NULL,
 	};
 
 	if (decoded->action == ACT_REPEAT)

@@ -22,7 +22,7 @@
 #define NO_ADDRESS	(1 << 53)	/* beyond physical memory of any size */
 #define PSCI_VERSION	0x84000000
 #define SYSTEM_OFF	0x84000008
-#define EL1H		0x5
+#define FIRST_PAGE	0x42000000
 #define EL0T		0
 
 	.arch	armv8.5-a+lse
@@ -37,6 +37,22 @@
 
 	.macro	close
 	hint	#65
+	.endm
+
+/* A load from each of 40 pages: 162 instructions. */
+	.macro	walk
+	mov	x1, #FIRST_PAGE
+	mov	x2, #40
+7:	ldr	x3, [x1]
+	add	x1, x1, #4096
+	subs	x2, x2, #1
+	b.ne	7b
+	.endm
+
+/* The page number of the first one: 2. */
+	.macro	first_page
+	mov	x1, #FIRST_PAGE
+	lsr	x1, x1, #12
 	.endm
 
 	.section .text.start, "ax"
@@ -203,6 +219,27 @@ counted:
 	ldaxp	x2, x3, [x1]
 	stlxp	w4, x2, x3, [x1]
 	ldapr	x2, [x1]
+	close
+
+	open	"pages"			/* 1147 */
+	walk
+	walk
+	first_page
+	tlbi	vae1is, x1
+	walk
+	first_page
+	orr	x1, x1, #1 << 46	/* 4 KiB */
+	orr	x1, x1, #3 << 39	/* 8 pages */
+	tlbi	rvae1, x1
+	walk
+	mov	x1, #5 << 48		/* an ASID that is not in use */
+	tlbi	aside1, x1
+	walk
+	mov	x1, #0
+	tlbi	aside1, x1
+	walk
+	tlbi	vmalle1
+	walk
 	close
 
 	open	"exceptions"		/* 9 and in the handlers 9 */

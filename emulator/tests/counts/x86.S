@@ -30,6 +30,8 @@
 #define SEND_NMI	0x4400			/* to the CPU whose number is 0 */
 #define LEAVE		5
 #define UNMAPPED	0x7f0000000000
+#define FIRST_PAGE	0x2000000
+#define PAGE		0x200000
 #define EXIT_PORT	0xf4
 
 	.macro	open name
@@ -53,6 +55,16 @@
 8:	.rept	10
 	nop
 	.endr
+	.endm
+
+/* A load from each of 40 pages of 2 MiB: 162 instructions. */
+	.macro	walk
+	mov	$FIRST_PAGE, %esi
+	mov	$40, %ecx
+7:	mov	(%rsi), %al
+	add	$PAGE, %esi
+	dec	%ecx
+	jnz	7b
 	.endm
 
 /* Where exceptions of the kernel's and user's own making go on. */
@@ -271,6 +283,18 @@ counted:
 	rep stosb
 	mov	$100, %ecx
 	rep stosb
+	close
+
+	open	"pages"			/* 492 */
+	walk
+	walk
+	mov	%cr3, %rax
+	mov	%rax, %cr3
+	walk
+	mov	0x3000 - PAGE(%rsi), %al	/* the same page */
+	sub	$PAGE, %esi
+	invlpg	(%rsi)
+	mov	(%rsi), %al
 	close
 
 	open	"exceptions"		/* 8 and in handlers 1 + 2 + 3 */

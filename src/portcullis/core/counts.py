@@ -95,6 +95,16 @@ def differences(expected: Iterable[Region], counted: Iterable[Region]) -> list[s
     return found
 
 
+def tlb_differences(expected: Iterable[Region], counted: Iterable[Region]) -> list[str]:
+    """What a model of the TLB says otherwise, in regions where something is expected of it."""
+    have = {region.name: dict(region.tlb) for region in counted}
+    return [
+        f"{region.name}: TLB {have.get(region.name)} not {dict(region.tlb)}"
+        for region in expected
+        if region.tlb and have.get(region.name) != dict(region.tlb)
+    ]
+
+
 def spreads(runs: Iterable[Iterable[Region]]) -> dict[tuple[str, str, str], tuple[int, int]]:
     """Least and most of each counter, by region, level and counter, where they differ.
 

@@ -49,10 +49,13 @@ class Machine:
     arch: str = "x86"
     board: str = ""  # more properties of the board, separated by commas
     icount: int | None = None
+    tlb: str = ""  # of the plugin that counts, on one CPU: the options of its TLB, as docs/lab.md has them
 
     def __post_init__(self) -> None:
         if self.icount is not None and (self.cpus != 1 or not 0 <= self.icount <= MOST_ICOUNT):
             raise ValueError(f"icount is 0 to {MOST_ICOUNT}, and for one CPU")
+        if self.tlb and self.cpus != 1:
+            raise ValueError("the model of a TLB is for one CPU")
 
 
 def cpu_argument(machine: Machine) -> str:
@@ -152,7 +155,11 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
         f"virtserialport,chardev=results,name={RESULTS_PORT}",
         "-qmp",
         f"unix:{files.monitor},server=on,wait=off",
-        *(["-plugin", f"{files.plugin},out={files.counts}"] if files.plugin else []),
+        *(
+            ["-plugin", ",".join([f"{files.plugin},out={files.counts}", *filter(None, [machine.tlb])])]
+            if files.plugin
+            else []
+        ),
     ]
 
 

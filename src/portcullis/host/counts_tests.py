@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
-from portcullis.core.counts import differences, parse_regions
+from portcullis.core.counts import differences, parse_regions, tlb_differences
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
@@ -22,6 +22,8 @@ MACHINES = {
 }
 ENDED_WELL = {"arm64": 0, "x86": 1}  # isa-debug-exit makes 1 of 0
 ICOUNT = ("-icount", "shift=0,sleep=off")
+TLB = ",tlb=test,l1=16:16,l2=64:64,pages=12+21"  # what the expectations are for
+RUNS: tuple[tuple[str, tuple[str, ...], str], ...] = (("plain", (), ""), ("icount", ICOUNT, ""), ("tlb", ICOUNT, TLB))
 
 
 def _sources(workspace: Workspace) -> Path:
@@ -46,21 +48,24 @@ def problems_of_counts(workspace: Workspace, commands: Commands, arch: str, jobs
     folder = workspace.log_folder(f"counts-{arch}")
     expected = parse_regions((_sources(workspace) / f"{arch}.jsonl").read_text())
     found = []
-    for name, more in (("plain", ()), ("icount", ICOUNT)):
+    for name, more, model in RUNS:
         out = folder / f"{name}.jsonl"
         command = [emulator, *MACHINES[arch], *more, "-cpu", "max", "-m", "256M", "-nodefaults", "-no-reboot"]
-        command += ["-display", "none", "-kernel", program, "-plugin", f"{plugin},out={out}"]
+        command += ["-display", "none", "-kernel", program, "-plugin", f"{plugin},out={out}{model}"]
         finished = commands.capture(["timeout", TIMEOUT, *command])
         if finished.status != ENDED_WELL[arch]:
             said = last_lines(finished.output, 3).strip()
             raise ToolError(f"the program ended with {finished.status}: {said}", f"again: {shown(command)}")
-        found += [f"{name}: {line}" for line in differences(expected, parse_regions(out.read_text()))]
+        counted = parse_regions(out.read_text())
+        found += [f"{name}: {line}" for line in differences(expected, counted)]
+        if model:
+            found += [f"{name}: {line}" for line in tlb_differences(expected, counted)]
     return found, folder
 
 
-def problems_of_decoders(workspace: Workspace, commands: Commands) -> tuple[list[str], int]:
-    """Encodings that the decoders get wrong, and how many were tried."""
-    finished = commands.capture([_built(workspace, commands, "decode")])
+def problems_alone(workspace: Workspace, commands: Commands, part: str) -> tuple[list[str], int]:
+    """What a part of the plugin gets wrong without an emulator, and how much was tried."""
+    finished = commands.capture([_built(workspace, commands, part)])
     results = parse_ktap(finished.output)
     found = [f"{result.name}: {result.reason}" for result in results if not result.passed]
     if not found and (finished.status or f"1..{len(results)}" not in finished.output or not results):

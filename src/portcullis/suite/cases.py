@@ -85,7 +85,8 @@ NOPS = (
 
 BENCH = (bench("bench"),)
 COUNTS = (
-    Case("counts-decoder", "decoders", "what each instruction counts as"),
+    Case("counts-decode", "counts-part", "what each instruction counts as"),
+    Case("counts-tlb", "counts-part", "the model of a TLB"),
     Case("counts-x86", "counts", "the plugin counts what a known program executes, x86-64"),
     Case(
         "counts-arm64",
