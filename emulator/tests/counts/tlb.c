@@ -50,6 +50,37 @@ static void flush_all(void)
 	tlb_flush(&(struct tlb_flush){ .what = TLB_ALL });
 }
 
+static void check_sets(void)
+{
+	unsigned int i;
+
+	touch_many(0, 12);
+	touch_many(0, 12);
+	CHECK("twelve pages fit into two sets", 24, 24, 12);
+	flush_all();
+	for (i = 0; i < 18; i++)
+		touch(i % 9 * 2 * PAGE, 12);
+	CHECK("nine of one set do not", 18, 18, 18);
+	flush_all();
+}
+
+/* What only the first level is asked for gets old in the second one. */
+static void check_levels(void)
+{
+	unsigned int i;
+
+	for (i = 1; i <= 8; i++) {
+		touch(0, 12);
+		touch(i * 2 * PAGE, 12);
+	}
+	for (i = 5; i <= 8; i++)
+		touch(i * 2 * PAGE, 12);
+	tlb_clear_counts();
+	touch(0, 12);
+	CHECK("a hit in the first level does not reach the second", 1, 1, 1);
+	flush_all();
+}
+
 static void check_sizes(void)
 {
 	touch_many(0, 4);
@@ -165,6 +196,8 @@ int main(void)
 		return 1;
 	}
 	check_sizes();
+	check_sets();
+	check_levels();
 	check_recent();
 	check_spaces();
 	check_ranges();

@@ -285,7 +285,7 @@ counted:
 	rep stosb
 	close
 
-	open	"pages"			/* 492 */
+	open	"pages"			/* 493 */
 	walk
 	walk
 	mov	%cr3, %rax
@@ -295,6 +295,7 @@ counted:
 	sub	$PAGE, %esi
 	invlpg	(%rsi)
 	mov	(%rsi), %al
+	mov	-PAGE(%rsi), %al	/* one that INVLPG did not name */
 	close
 
 	open	"exceptions"		/* 8 and in handlers 1 + 2 + 3 */
