@@ -162,6 +162,41 @@ static __always_inline bool kpkeys_level_enabled(const unsigned int level)
 	return kpkeys_pgtables_enabled();
 }
 
+#ifdef CONFIG_KPKEYS_DESIGNS
+DECLARE_STATIC_KEY_FALSE(kpkeys_no_sections_key);
+DECLARE_STATIC_KEY_FALSE(kpkeys_no_runs_key);
+void __kpkeys_table_unlinked(struct page *page);
+
+/* Is lazy-MMU mode a section? Not with a guard for each write. */
+static __always_inline bool kpkeys_has_sections(void)
+{
+	return !static_branch_unlikely(&kpkeys_no_sections_key);
+}
+
+/* Are there sections beyond that? Not in designs that were published. */
+static __always_inline bool kpkeys_has_runs(void)
+{
+	return !static_branch_unlikely(&kpkeys_no_runs_key);
+}
+
+/**
+ * kpkeys_table_unlinked - a page-table page leaves the tables of a process
+ * @page: it
+ *
+ * It is freed later. Where each table has its key by a change of its own, that
+ * is undone here.
+ */
+static __always_inline void kpkeys_table_unlinked(struct page *page)
+{
+	if (kpkeys_pgtables_enabled() && !kpkeys_has_runs())
+		__kpkeys_table_unlinked(page);
+}
+#else
+static __always_inline bool kpkeys_has_sections(void) { return true; }
+static __always_inline bool kpkeys_has_runs(void) { return true; }
+static __always_inline void kpkeys_table_unlinked(struct page *page) { }
+#endif
+
 /* Over the table: the term of @level, and nothing for the others. */
 #define __KPKEYS_GRANTS(name, grants)	| (level == (name) ? (grants) : 0)
 
@@ -266,7 +301,7 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
  */
 static __always_inline bool kpkeys_defer_publish(void)
 {
-	if (!kpkeys_pgtables_enabled())
+	if (!kpkeys_pgtables_enabled() || !kpkeys_has_runs())
 		return false;
 	raw_cpu_write(kpkeys_cpu.unpublished, true);
 	return true;
@@ -280,7 +315,7 @@ static __always_inline bool kpkeys_defer_publish(void)
  */
 static __always_inline void kpkeys_lazy_mmu_enter(void)
 {
-	if (!kpkeys_pgtables_enabled())
+	if (!kpkeys_pgtables_enabled() || !kpkeys_has_sections())
 		return;
 	preempt_disable_notrace();
 	if (raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT) {
@@ -300,7 +335,7 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 {
 	u8 depth;
 
-	if (!kpkeys_pgtables_enabled())
+	if (!kpkeys_pgtables_enabled() || !kpkeys_has_sections())
 		return;
 	preempt_disable_notrace();
 	depth = raw_cpu_read(kpkeys_cpu.lazy_depth);
@@ -310,6 +345,26 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 			__kpkeys_lower(KPKEYS_LVL_DEFAULT);
 	}
 	preempt_enable_notrace();
+}
+
+/**
+ * kpkeys_run_enter - open one section for writes that are no lazy-MMU section
+ *
+ * As kpkeys_lazy_mmu_enter(): may nest, may sleep.
+ */
+static __always_inline void kpkeys_run_enter(void)
+{
+	if (kpkeys_has_runs())
+		kpkeys_lazy_mmu_enter();
+}
+
+/**
+ * kpkeys_run_leave - close what kpkeys_run_enter() opened
+ */
+static __always_inline void kpkeys_run_leave(void)
+{
+	if (kpkeys_has_runs())
+		kpkeys_lazy_mmu_leave();
 }
 
 bool arch_kpkeys_has_keys(void);
@@ -433,7 +488,12 @@ bool kpkeys_wanted(void);
 #include <linux/cleanup.h>
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
+static __always_inline bool kpkeys_has_sections(void) { return true; }
+static __always_inline bool kpkeys_has_runs(void) { return true; }
+static __always_inline void kpkeys_table_unlinked(struct page *page) { }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
+static __always_inline void kpkeys_run_enter(void) { }
+static __always_inline void kpkeys_run_leave(void) { }
 static __always_inline void kpkeys_lazy_mmu_enter(void) { }
 static __always_inline void kpkeys_lazy_mmu_leave(void) { }
 static __always_inline void kpkeys_lazy_mmu_callbacks(void) { }
@@ -473,7 +533,7 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
 
 /*
  * A guard that is always inlined: DEFINE_CLASS() leaves that to the compiler.
- * @used: a constant; false if the kernel is built without the domain
+ * @used: false if the kernel is built without the domain, or decided at boot
  */
 #define DEFINE_KPKEYS_GUARD(name, level, used)				\
 typedef u8 class_##name##_t;						\
@@ -496,6 +556,17 @@ static __maybe_unused const bool class_##name##_is_conditional = false
 
 /* guard(kpkeys_hardened_pgtables)(): the scope may write page tables. */
 DEFINE_KPKEYS_GUARD(kpkeys_hardened_pgtables, KPKEYS_LVL_PGTABLES, true);
+
+/*
+ * guard(kpkeys_pgtables_section)(): the writes in the scope, each of which has
+ * its own guard, are one section, as in lazy-MMU mode.
+ */
+DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section, KPKEYS_LVL_PGTABLES,
+		    kpkeys_has_sections());
+
+/* guard(kpkeys_pgtables_run)(): the same where lazy-MMU mode is not. */
+DEFINE_KPKEYS_GUARD(kpkeys_pgtables_run, KPKEYS_LVL_PGTABLES,
+		    kpkeys_has_runs());
 
 /* guard(kpkeys_secret)(): the scope may read and write secrets. */
 DEFINE_KPKEYS_GUARD(kpkeys_secret, KPKEYS_LVL_SECRET,

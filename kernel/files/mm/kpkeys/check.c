@@ -148,6 +148,7 @@ static int check_stopped(void *arg)
 	check->pool_free = kpkeys_pool_nr_free();
 	check->pool_used = kpkeys_pool_nr_used();
 	check->headers = kpkeys_state.nr_regions;
+	check->single = kpkeys_nr_single();
 	check->boot = kpkeys_state.boot_pages - kpkeys_depot_nr_orphans();
 	check->state = kpkeys_state.state_pages;
 	check->secret = kpkeys_state.secret_pages;

@@ -26,6 +26,7 @@ struct kpkeys_finding {
  * @pool_free: keyed pages waiting in the pool
  * @pool_used: pages of the pool in use
  * @headers: pages of the pool that hold its bitmaps
+ * @single: page-table pages that never were in the pool
  * @boot: tables keyed where they were, and not freed since
  * @state: pages of the gate's own state
  * @secret: pages of secrets
@@ -38,7 +39,7 @@ struct kpkeys_check {
 	unsigned long		keyed, state_keyed, foreign;
 	unsigned long		secret_keyed, secret_unkeyed;
 	unsigned long		pool_free, pool_used, headers, boot, state;
-	unsigned long		secret;
+	unsigned long		secret, single;
 	unsigned int		nr_findings;
 	struct kpkeys_finding	finding[KPKEYS_MAX_FINDINGS];
 };
@@ -47,7 +48,7 @@ static inline unsigned long
 kpkeys_check_expected(const struct kpkeys_check *check)
 {
 	return check->pool_free + check->pool_used + check->headers +
-	       check->boot;
+	       check->single + check->boot;
 }
 
 void kpkeys_check(struct kpkeys_check *check);

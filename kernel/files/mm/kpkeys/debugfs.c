@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* debugfs: kpkeys/mode, backend, stats, check and shrink */
+/* debugfs: kpkeys/mode, backend, design, stats, check and shrink */
 #include <linux/debugfs.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -65,6 +65,16 @@ static int backend_show(struct seq_file *m, void *v)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(backend);
+
+#ifdef CONFIG_KPKEYS_DESIGNS
+static int design_show(struct seq_file *m, void *v)
+{
+	seq_printf(m, "%s\n",
+		   kpkeys_pgtables_enabled() ? kpkeys_design_name() : "off");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(design);
+#endif
 
 #define SUM(field) ({							\
 	unsigned long __sum = 0;					\
@@ -136,6 +146,7 @@ static void show_check(struct seq_file *m, const struct kpkeys_check *check)
 	show(m, "pool_free", check->pool_free);
 	show(m, "pool_used", check->pool_used);
 	show(m, "pool_headers", check->headers);
+	show(m, "single_pages", check->single);
 	show(m, "boot_pages", check->boot);
 	show(m, "state_keyed", check->state_keyed);
 	show(m, "state_pages", check->state);
@@ -206,6 +217,9 @@ static int __init kpkeys_debugfs_init(void)
 
 	debugfs_create_file("mode", 0600, dir, NULL, &mode_fops);
 	debugfs_create_file("backend", 0400, dir, NULL, &backend_fops);
+#ifdef CONFIG_KPKEYS_DESIGNS
+	debugfs_create_file("design", 0400, dir, NULL, &design_fops);
+#endif
 	debugfs_create_file("stats", 0400, dir, NULL, &stats_fops);
 	debugfs_create_file("check", 0400, dir, NULL, &check_fops);
 	debugfs_create_file_unsafe("shrink", 0200, dir, NULL, &shrink_fops);

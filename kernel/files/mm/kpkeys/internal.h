@@ -119,6 +119,33 @@ int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 void kpkeys_flush(void);
 void kpkeys_key_static(void *addr, size_t size, int pkey);
 
+/* designs.c */
+#ifdef CONFIG_KPKEYS_DESIGNS
+void kpkeys_design_init(void);
+const char *kpkeys_design_name(void);
+bool kpkeys_design_hides(void);
+bool kpkeys_keys_singly(gfp_t gfp);
+void *kpkeys_single_alloc(int nid, gfp_t gfp, unsigned int order);
+bool kpkeys_single_free(struct page *page, unsigned int order);
+unsigned long kpkeys_nr_single(void);
+#else
+static inline void kpkeys_design_init(void) { }
+static inline const char *kpkeys_design_name(void) { return "portcullis"; }
+static inline bool kpkeys_design_hides(void) { return true; }
+static inline bool kpkeys_keys_singly(gfp_t gfp) { return false; }
+static inline void *kpkeys_single_alloc(int nid, gfp_t gfp, unsigned int order)
+{
+	return NULL;
+}
+
+static inline bool kpkeys_single_free(struct page *page, unsigned int order)
+{
+	return false;
+}
+
+static inline unsigned long kpkeys_nr_single(void) { return 0; }
+#endif
+
 /* secrets.c */
 typedef void (*kpkeys_page_fn)(void *page, void *arg);
 

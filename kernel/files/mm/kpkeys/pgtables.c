@@ -186,8 +186,9 @@ void __init kpkeys_hardened_pgtables_init(void)
 	if (kpkeys_depot_bootstrap())
 		panic("kpkeys: no memory for the page-table pool");
 
+	kpkeys_design_init();
 	static_branch_enable(&kpkeys_pgtables_key);
-	if (arch_kpkeys_has_keys())
+	if (arch_kpkeys_has_keys() && kpkeys_design_hides())
 		static_branch_enable(&kpkeys_secrets_key);
 	kpkeys_depot_start();
 	kpkeys_walk_kernel(key_boot_table, NULL);

@@ -192,7 +192,10 @@ struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid)
 	if (nid == NUMA_NO_NODE)
 		nid = numa_mem_id();
 
-	addr = take_or_refill(order, nid, gfp);
+	if (kpkeys_keys_singly(gfp))
+		addr = kpkeys_single_alloc(nid, gfp, order);
+	else
+		addr = take_or_refill(order, nid, gfp);
 	if (!addr)
 		return NULL;
 	page = virt_to_page(addr);
@@ -212,6 +215,8 @@ void kpkeys_ptp_free(struct page *page, unsigned int order)
 
 	if (memcg_kmem_online())
 		memcg_kmem_uncharge_page(page, order);
+	if (kpkeys_single_free(page, order))
+		return;
 	for (i = 0; i < 1U << order; i++)
 		if (!put_mark(page + i))
 			return;

@@ -56,8 +56,10 @@ void __init kpkeys_key_secrets(void)
 	void *addr;
 
 	if (!kpkeys_secrets_enabled()) {
-		pr_info("secrets are not hidden: %s cannot stop reads\n",
-			arch_kpkeys_backend());
+		pr_info("secrets are not hidden: %s %s\n",
+			arch_kpkeys_has_keys() ? kpkeys_design_name() :
+					      arch_kpkeys_backend(),
+			arch_kpkeys_has_keys() ? "has none" : "cannot stop reads");
 		return;
 	}
 	kpkeys_key_static(lm_alias(&kpkeys_slots), sizeof(kpkeys_slots),

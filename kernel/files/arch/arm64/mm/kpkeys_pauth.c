@@ -53,7 +53,7 @@ static struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
 void __init kpkeys_pauth_patch(struct alt_instr *alt, __le32 *origptr,
 			       __le32 *updptr, int nr_inst)
 {
-	if (!kpkeys_pauth_wanted || !kpkeys_wanted() ||
+	if (!kpkeys_pauth_wanted || !kpkeys_wanted() || !kpkeys_design_hides() ||
 	    !cpus_have_cap(ARM64_HAS_S1POE) ||
 	    !cpus_have_cap(ARM64_HAS_ADDRESS_AUTH))
 		*updptr = cpu_to_le32(aarch64_insn_gen_nop());
