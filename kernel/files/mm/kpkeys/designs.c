@@ -16,10 +16,11 @@
 
 #include <linux/gfp.h>
 #include <linux/init.h>
-#include <linux/llist.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/panic.h>
 #include <linux/printk.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
@@ -173,13 +174,17 @@ static void free_single(struct page *page)
 	__free_page(page);
 }
 
-static LLIST_HEAD(freed);
+static LIST_HEAD(freed);
+static DEFINE_RAW_SPINLOCK(freed_lock);
 
 static void free_freed(struct work_struct *work)
 {
 	struct page *page, *next;
+	LIST_HEAD(list);
 
-	llist_for_each_entry_safe(page, next, llist_del_all(&freed), pcp_llist)
+	scoped_guard(raw_spinlock_irq, &freed_lock)
+		list_splice_init(&freed, &list);
+	list_for_each_entry_safe(page, next, &list, lru)
 		free_single(page);
 }
 
@@ -187,7 +192,8 @@ static DECLARE_WORK(free_work, free_freed);
 
 static void free_later(struct page *page)
 {
-	llist_add(&page->pcp_llist, &freed);
+	scoped_guard(raw_spinlock_irqsave, &freed_lock)
+		list_add(&page->lru, &freed);
 	queue_work(system_unbound_wq, &free_work);
 }
 

@@ -4,8 +4,7 @@
  *
  * /sys/kernel/debug/kpkeys_lab/command takes "NAME TIMES PAGES" and has done
  * NAME that many times when write() returns; -EOPNOTSUPP says that this machine
- * cannot. What it reads as is the order of the pages the last area was mapped
- * by.
+ * cannot. What it reads as is the order of pages that vmalloc-order saw.
  */
 #define pr_fmt(fmt) "kpkeys_lab: " fmt
 
@@ -40,7 +39,6 @@ static int use_area(u8 *area)
 	if (!area)
 		return -ENOMEM;
 	*area = 0;
-	last_order = get_vm_area_page_order(find_vm_area(area));
 	vfree(area);
 	return 0;
 }
@@ -61,6 +59,22 @@ static int lab_vmalloc_huge(unsigned int times, unsigned int pages)
 	while (!ret && times--)
 		ret = use_area(vmalloc_huge(pages * PAGE_SIZE, GFP_KERNEL));
 	return ret;
+}
+
+/* What vmalloc-huge makes of that many pages. */
+static int lab_vmalloc_order(unsigned int times, unsigned int pages)
+{
+	void *area = vmalloc_huge(pages * PAGE_SIZE, GFP_KERNEL);
+	struct vm_struct *vm = area ? find_vm_area(area) : NULL;
+
+	if (!vm)
+		return -ENOMEM;
+	last_order = 0;
+#ifdef CONFIG_HAVE_ARCH_HUGE_VMALLOC
+	last_order = vm->page_order;
+#endif
+	vfree(area);
+	return 0;
 }
 
 /* The same sizes each time, so that runs can be compared. */
@@ -148,6 +162,7 @@ static int lab_register(unsigned int times, unsigned int pages)
 static const struct lab_operation operations[] = {
 	{ "vmalloc", lab_vmalloc },
 	{ "vmalloc-huge", lab_vmalloc_huge },
+	{ "vmalloc-order", lab_vmalloc_order },
 	{ "vmalloc-random", lab_vmalloc_random },
 	{ "vm-map-ram", lab_vm_map_ram },
 	{ "gate-set-memory", lab_set_memory },

@@ -17,6 +17,8 @@
 #include <asm/kpkeys_pauth.h>
 #include <asm/pointer_auth.h>
 
+#include "../../../mm/kpkeys/internal.h"
+
 bool kpkeys_pauth_wanted __ro_after_init = true;
 
 static int __init kpkeys_pauth_setup(char *arg)
