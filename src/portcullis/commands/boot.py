@@ -7,6 +7,7 @@ examples:
   ./portcullis boot
   ./portcullis boot --mode audit --smp 4 --no-la57 --append loglevel=8
   ./portcullis boot --backend wp --no-pks
+  ./portcullis boot --arch arm64 --lane lab --design rfc
 """
 
 import argparse
@@ -14,7 +15,8 @@ import os
 import subprocess
 
 from portcullis.commands.options import add_backend, add_build, add_dry_run, add_mode, backend_option, build_options
-from portcullis.core.machine import Machine, interactive_command
+from portcullis.core.lanes import LANES
+from portcullis.core.machine import DESIGNS, LINEAR_MAPS, Machine, interactive_command
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.busybox import busybox
@@ -33,11 +35,18 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", default="", metavar="WORDS", help="more kernel command line")
     parser.add_argument("--no-pks", action="store_true", help="a CPU without protection keys")
     parser.add_argument("--pti", choices=("on", "off"), help="page-table isolation (default: the kernel decides)")
+    lanes = ", ".join(lane.name for lane in LANES.values() if lane.has_designs)
+    parser.add_argument("--design", choices=DESIGNS, help=f"design of the protection, to measure (lane {lanes})")
+    parser.add_argument("--linear-map", choices=tuple(LINEAR_MAPS), help="what the linear map is made of (arm64)")
     parser.add_argument("--la57", action=argparse.BooleanOptionalAction, default=True, help="5-level page tables")
 
 
 def machine_of(options: argparse.Namespace) -> Machine:
-    """The machine that the options describe."""
+    """The machine that the options describe; raises ToolError for what this kernel or architecture has not."""
+    if options.design and not LANES[options.lane].has_designs:
+        raise ToolError(f"kernels of lane {options.lane} have one design only", "add: --lane lab")
+    if options.linear_map and options.arch != "arm64":
+        raise ToolError(f"the linear map of {options.arch} is what it is", "add: --arch arm64")
     return Machine(
         mode=options.mode,
         backend=backend_option(options),
@@ -49,6 +58,8 @@ def machine_of(options: argparse.Namespace) -> Machine:
         pti=None if options.pti is None else options.pti == "on",
         append=options.append,
         arch=options.arch,
+        design=options.design,
+        linear_map=options.linear_map,
     )
 
 

@@ -19,15 +19,19 @@ MODES = ("off", "audit", "enforce")
 MOST_ICOUNT = 10
 # Whatever else differs from run to run: what the CPU and the firmware call random, and the time of day.
 REPEATABLE = ("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm")
+# What kernels of lane lab can be: the protection of this project, and others to measure against.
+DESIGNS = ("per-write", "rfc", "portcullis")
+# What the linear map of arm64 is made of, where the emulator's CPU is trusted to split it or not.
+LINEAR_MAPS = {"blocks": "live_split=force", "pages": "live_split=off"}
 
 
 @dataclass(frozen=True)
 class Machine:
     """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel.
 
-    `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only. `backend` forces
-    a mechanism. `icount` makes runs repeatable, on one CPU: an instruction takes 2**icount ns of the guest's time, and
-    nothing else passes it.
+    `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only, `linear_map` of
+    arm64. `backend` forces a mechanism, `design` is for kernels of lane lab. `icount` makes runs repeatable, on one
+    CPU: an instruction takes 2**icount ns of the guest's time, and nothing else passes it.
     """
 
     job: str = ""
@@ -47,6 +51,8 @@ class Machine:
     efi: bool = False
     timeout: float = 120.0
     arch: str = "x86"
+    design: str | None = None
+    linear_map: str | None = None
     board: str = ""  # more properties of the board, separated by commas
     icount: int | None = None
     tlb: str = ""  # of the plugin that counts, on one CPU: the options of its TLB, as docs/lab.md has them
@@ -83,6 +89,10 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
         words.append("nokaslr")
     if machine.pti is not None:
         words.append(_isolation(machine.arch, machine.pti))
+    if machine.design is not None:
+        words.append(f"kpkeys_design={machine.design}")
+    if machine.linear_map is not None:
+        words.append(LINEAR_MAPS[machine.linear_map])
     if machine.job:
         words.append(f"portcullis.job={machine.job}")
     elif interactive:

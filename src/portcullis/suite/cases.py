@@ -6,6 +6,7 @@ from portcullis.core.machine import Machine
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
+from portcullis.suite.lab import LAB
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
 
@@ -209,6 +210,7 @@ CASES = (
     *ARM64_NOPS,
     *ARM64_NMIS,
     *ARM64_BLOCKS,
+    *LAB,
     *ARM64_KERNELS,
     *ARM64_BLOCKS_LONG,
     *arm64_matrix(),
