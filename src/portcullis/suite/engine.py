@@ -18,6 +18,7 @@ from portcullis.errors import ToolError
 from portcullis.host.attacker import known_attacks, run_attacks
 from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.compile_kit import lab_initramfs
 from portcullis.host.counting import counted, measured
 from portcullis.host.counts_tests import problems_alone, problems_of_counts
 from portcullis.host.emulator import emulator_for
@@ -30,6 +31,7 @@ from portcullis.host.workspace import Workspace
 from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
+from portcullis.suite.lab import KERNBENCH
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
 INLINED = "__kern_my_cpu_offset"
@@ -120,6 +122,10 @@ class Engine:
         """The guest's file system."""
         return self._once(f"{arch} guest", lambda: build_initramfs(self.workspace, self.commands, arch))
 
+    def lab_initramfs(self, arch: str) -> Path:
+        """The same with a compiler in it."""
+        return self._once(f"{arch} guest with a compiler", lambda: lab_initramfs(self.workspace, self.commands, arch))
+
     def emulator(self, arch: str, counts: bool = False) -> str:
         """The QEMU that runs an architecture; our own if a plugin is to count."""
         if arch == "x86" and not counts:
@@ -205,7 +211,8 @@ class Engine:
         )
 
     def _boot(self, case: Case) -> tuple[str, str, str]:
-        boot = self._run_job(case)
+        initramfs = self.lab_initramfs(case.arch) if KERNBENCH in case.machine.job.split(",") else None
+        boot = self._run_job(case, initramfs=initramfs)
         problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
         if problems:
             return "failed", shorten(problems), str(boot.folder)

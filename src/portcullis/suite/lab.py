@@ -11,7 +11,8 @@ VMALLOC = (
     "vmalloc-random",
     "vm-map-ram",
 )
-CALLS = ("exec", "syscall-invalid", "lseek")
+KERNBENCH = "kernbench"  # needs a guest with a compiler
+CALLS = ("exec", "syscall-invalid", "lseek", KERNBENCH)
 GATES = tuple(
     f"gate-{gate}"
     for gate in (
