@@ -34,24 +34,23 @@ char *folios_reserve(size_t size)
 	return memory + skip;
 }
 
-/* Of the mapping at an address, from smaps; -1 if there is none. */
-static long huge_kib(const char *memory)
+long folios_huge_kib(const char *memory, size_t size)
 {
+	unsigned long start, end, first = (unsigned long)memory;
 	char line[256];
-	unsigned long start, end;
 	bool inside = false;
-	long kib = -1;
+	long kib, sum = 0;
 	FILE *file = fopen("/proc/self/smaps", "r");
 
-	while (file && kib < 0 && fgets(line, sizeof(line), file)) {
+	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
-			inside = (unsigned long)memory >= start && (unsigned long)memory < end;
-		else if (inside)
-			sscanf(line, "AnonHugePages: %ld kB", &kib);
+			inside = start < first + size && end > first;
+		else if (inside && sscanf(line, "AnonHugePages: %ld kB", &kib) == 1)
+			sum += kib;
 	}
 	if (file)
 		fclose(file);
-	return kib;
+	return file ? sum : -1;
 }
 
 static bool read_pfns(const char *memory, uint64_t *pfn)
@@ -137,20 +136,42 @@ static void map_by_ptes(char *memory, size_t size)
 	}
 }
 
-static bool prepare(char *memory, size_t size, bool huge)
+/* Nobody is to put together what is taken apart here. */
+static void touch_huge(char *memory, size_t size)
 {
-	madvise(memory, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	/* Nobody is to put together what is taken apart here. */
-	file_write(THP_DIR "khugepaged/scan_sleep_millisecs", "3600000");
+	file_write(THP_DIR "enabled", "madvise");
+	madvise(memory, size, MADV_HUGEPAGE);
 	touch(memory, size);
-	if (huge && huge_kib(memory) != (long)(size >> 10)) {
-		load_failed("%ld KiB of %zu are huge pages", huge_kib(memory), size >> 10);
+	file_write(THP_DIR "enabled", "never");
+}
+
+static bool prepare_huge(char *memory, size_t size)
+{
+	long kib;
+
+	touch_huge(memory, size);
+	kib = folios_huge_kib(memory, size);
+	if (kib != (long)(size >> 10)) {
+		load_failed("%ld KiB of %zu are huge pages", kib, size >> 10);
 		return false;
 	}
-	if (huge)
-		map_by_ptes(memory, size);
-	if (huge_kib(memory)) {
-		load_failed("%ld KiB are not mapped by PTEs", huge_kib(memory));
+	map_by_ptes(memory, size);
+	return true;
+}
+
+static bool prepare_small(char *memory, size_t size)
+{
+	madvise(memory, size, MADV_NOHUGEPAGE);
+	touch(memory, size);
+	return true;
+}
+
+static bool prepare(char *memory, size_t size, bool huge)
+{
+	if (!(huge ? prepare_huge : prepare_small)(memory, size))
+		return false;
+	if (folios_huge_kib(memory, size)) {
+		load_failed("%ld KiB are not mapped by PTEs", folios_huge_kib(memory, size));
 		return false;
 	}
 	if (!folios_are(memory, size, huge)) {

@@ -12,6 +12,9 @@
  */
 char *folios_map(size_t size, bool huge);
 
+/* How much of the memory is mapped by PMDs. */
+long folios_huge_kib(const char *memory, size_t size);
+
 /* As many page-table pages as it takes, not one more; not touched yet. */
 char *folios_reserve(size_t size);
 

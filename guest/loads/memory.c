@@ -35,9 +35,11 @@ static long fork_round(const struct load *load)
 	close(fds[0]);
 	close(fds[1]);
 	waitpid(pid, &status, 0);
-	munmap(memory, load->size);
 	if (pid < 0 || status)
 		load_failed("fork, or its child");
+	if (folios_huge_kib(memory, load->size))
+		load_failed("not mapped by PTEs any more");
+	munmap(memory, load->size);
 	return 1;
 }
 

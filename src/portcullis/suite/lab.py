@@ -7,7 +7,7 @@ from portcullis.suite.case import AMD_MACHINE, Case, boot
 MEMORY = ("fork-h0", "fork-h1", "munmap-h0", "munmap-h1", "touch", "mprotect")
 VMALLOC = (
     *(f"vmalloc-p{pages}-h0" for pages in (1, 4, 16, 64, 256)),
-    *(f"vmalloc-p{pages}-h1" for pages in (16, 64, 256)),
+    *(f"vmalloc-p{pages}-h1" for pages in (16, 64, 256, 512)),
     "vmalloc-random",
     "vm-map-ram",
 )
