@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The designs as options of a machine, the benchmarks' names, and the compiler for the guest."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from portcullis.core.cpio import directory, regular
+from portcullis.core.lanes import LANES
+from portcullis.core.machine import DESIGNS, Machine, kernel_command_line
+from portcullis.host.compile_kit import sources, with_folders
+from portcullis.suite.lab import LAB, benchmarks, lab_job
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_command_line_names_design_and_linear_map():
+    words = kernel_command_line(Machine(arch="arm64", design="rfc", linear_map="blocks")).split()
+    assert {"kpkeys_design=rfc", "live_split=force"} <= set(words)
+    assert "live_split=off" in kernel_command_line(Machine(arch="arm64", linear_map="pages")).split()
+    assert "design" not in kernel_command_line(Machine())
+
+
+def test_only_hardened_lab_kernels_have_designs():
+    assert [lane.name for lane in LANES.values() if lane.has_designs] == ["lab"]
+
+
+def test_the_kernel_knows_the_same_designs():
+    text = (ROOT / "kernel/files/mm/kpkeys/designs.c").read_text()
+    assert set(re.findall(r'\]\s*= "([\w-]+)"', text)) == set(DESIGNS)
+
+
+def test_benchmarks_are_those_of_the_guest():
+    text = "".join(path.read_text() for path in (ROOT / "guest/loads").glob("*.c"))
+    known = set(re.findall(r'\.name = "([\w-]+)", \.round', text))
+    known |= {f"gate-{gate}" for gate in re.findall(r'GATE\("([\w-]+)"\)', text)}
+    known |= {f"vmalloc-p{pages}-h0" for pages in re.findall(r"\bVMALLOC\((\d+)\)", text)}
+    known |= {f"vmalloc-p{pages}-h1" for pages in re.findall(r"VMALLOC_HUGE\((\d+)\)", text)}
+    assert known == {*benchmarks("x86"), *benchmarks("arm64")}
+
+
+def test_a_job_of_the_lab_has_options_before_names():
+    assert lab_job(("fork-h0", "touch"), size=32) == "lab,size=32,fork-h0,touch"
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_each_design_is_run_by_default_and_must_say_so(design):
+    case = next(case for case in LAB if case.name == f"arm64-lab-{design}")
+    assert not case.long and case.machine.design == design
+    assert any(pattern.endswith(f"design {design}") for pattern in case.console)
+
+
+def test_folders_come_before_what_is_in_them():
+    names = [entry.name for entry in with_folders([regular("a/b/c", b""), regular("a/d", b"")])]
+    assert names == ["a", "a/b", "a/b/c", "a/d"]
+    assert with_folders([regular("a/b", b"")])[0] == directory("a")
+
+
+def test_what_cannot_be_compiled_is_left_out(tmp_path):
+    for name in ("scripts/dtc/data.c", "scripts/dtc/yamltree.c", "scripts/kconfig/conf.c", "scripts/kconfig/mconf.c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert [path.name for path in sources(tmp_path)] == ["data.c", "conf.c"]
