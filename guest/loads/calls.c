@@ -73,6 +73,8 @@ static long protect_round(const struct load *load, long (*protect)(char *page, i
 
 	if (!page)
 		return 0;
+	/* A mapping of its own, so that none is split or merged. */
+	munmap(page + LOAD_PAGE, LOAD_HUGE - LOAD_PAGE);
 	*page = 1;
 	load_open(load);
 	for (i = 0; i < load->times; i++) {
@@ -80,7 +82,7 @@ static long protect_round(const struct load *load, long (*protect)(char *page, i
 		failed += protect(page, PROT_READ | PROT_WRITE, key) != 0;
 	}
 	load_close();
-	munmap(page, LOAD_HUGE);
+	munmap(page, LOAD_PAGE);
 	if (failed)
 		load_failed("%ld calls failed", failed);
 	return load->times;
