@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Turns counts into time, as ranges with their ingredients; solves for prices that nobody published."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from portcullis.lab.profile import Profile, priced_counts
+
+Counts = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Two ends of what something may be."""
+
+    low: float
+    high: float
+
+    @property
+    def middle(self) -> float:
+        """Half way."""
+        return (self.low + self.high) / 2
+
+
+@dataclass(frozen=True)
+class Ingredient:
+    """What one event contributes to the time of an operation, in cycles."""
+
+    event: str
+    count: float
+    each: Range
+    cycles: Range
+
+
+@dataclass(frozen=True)
+class Price:
+    """Time of one operation in cycles; `unknown` has the events that it lacks, with how many there are."""
+
+    cycles: Range
+    ingredients: tuple[Ingredient, ...]
+    unknown: Mapping[str, float]
+
+
+def price(counters: Counts, profile: Profile) -> Price:
+    """What counted events cost on a CPU; those of unknown price are left out and named."""
+    counts = priced_counts(counters, profile.arch)
+    unknown = {event: count for event, count in counts.items() if not profile.costs[event].known}
+    ingredients = tuple(
+        Ingredient(event, count, Range(low, high), Range(count * low, count * high))
+        for event, count in counts.items()
+        if event not in unknown
+        for low, high in [profile.costs[event].range]
+    )
+    total = Range(sum(each.cycles.low for each in ingredients), sum(each.cycles.high for each in ingredients))
+    return Price(total, ingredients, unknown)
+
+
+@dataclass(frozen=True)
+class Overhead:
+    """How much slower a design is than its base, in parts of one; `share` says what that comes from."""
+
+    range: Range
+    share: Mapping[str, float]  # of the middle, by event
+    unknown: Mapping[str, float]  # events without a price that the design has more or fewer of
+
+
+def overhead(design: Counts, base: Counts, profile: Profile) -> Overhead | None:
+    """The overhead of a design, None when the base costs nothing that is known.
+
+    A price is the same in both runs, so the ends are those of the ratio and not the ratio of the ends.
+    """
+    of_design, of_base = priced_counts(design, profile.arch), priced_counts(base, profile.arch)
+    events = [event for event in {**of_design, **of_base} if profile.costs[event].known]
+    unknown = {
+        event: of_design.get(event, 0) - of_base.get(event, 0)
+        for event in {**of_design, **of_base}
+        if not profile.costs[event].known and of_design.get(event, 0) != of_base.get(event, 0)
+    }
+    middle = {event: sum(profile.costs[event].range) / 2 for event in events}
+    whole = sum(of_base.get(event, 0) * middle[event] for event in events)
+    if whole <= 0:
+        return None
+    share = {
+        event: (of_design.get(event, 0) - of_base.get(event, 0)) * middle[event] / whole
+        for event in events
+        if of_design.get(event, 0) != of_base.get(event, 0) and middle[event]
+    }
+    low, high = _ends_of_ratio(of_design, of_base, {event: profile.costs[event].range for event in events})
+    return Overhead(Range(low - 1, high - 1), share, unknown)
+
+
+def _ends_of_ratio(above: Counts, below: Counts, costs: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    """Least and greatest value of sum(above * cost) / sum(below * cost) for costs within their ranges.
+
+    The greatest has the costs high of the events whose own ratio is above some threshold, and low of all others.
+    """
+
+    def own_ratio(event: str) -> float:
+        return above.get(event, 0) / below[event] if below.get(event) else float("inf")
+
+    order = sorted(costs, key=own_ratio)
+    greatest, least = float("-inf"), float("inf")
+    for split in range(len(order) + 1):
+        first, last = order[:split], order[split:]
+        for ends in ((0, 1), (1, 0)):
+            chosen = {event: costs[event][ends[0]] for event in first} | {
+                event: costs[event][ends[1]] for event in last
+            }
+            bottom = sum(below.get(event, 0) * value for event, value in chosen.items())
+            if bottom > 0:
+                ratio = sum(above.get(event, 0) * value for event, value in chosen.items()) / bottom
+                greatest, least = max(greatest, ratio), min(least, ratio)
+    return least, greatest
+
+
+def solve_overhead(design: Counts, base: Counts, profile: Profile, event: str, wanted: float) -> float | None:
+    """Price of `event` in cycles at which the overhead is `wanted`, None when there is no such price.
+
+    Other prices are taken at their middle, unknown ones as nothing.
+    """
+    fixed, slope = _line(design, profile, event)
+    fixed_base, slope_base = _line(base, profile, event)
+    return _root(fixed - (1 + wanted) * fixed_base, slope - (1 + wanted) * slope_base)
+
+
+def solve_time(counters: Counts, profile: Profile, event: str, ns: float) -> float | None:
+    """Price of `event` in cycles at which one operation takes `ns`, None when there is no such price."""
+    fixed, slope = _line(counters, profile, event)
+    return _root(fixed - ns * profile.mhz / 1000, slope)
+
+
+def _line(counters: Counts, profile: Profile, event: str) -> tuple[float, float]:
+    """Cycles without `event`, and how many of it there are; what costs a fixed number of them counts as well."""
+    counts = priced_counts(counters, profile.arch)
+    fixed = sum(
+        count * sum(profile.costs[each].range) / 2
+        for each, count in counts.items()
+        if each != event and profile.costs[each].known
+    )
+    return fixed, counts.get(event, 0)
+
+
+def _root(fixed: float, slope: float) -> float | None:
+    if not slope:
+        return None
+    found = -fixed / slope
+    return found if found >= 0 else None

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Cost profiles: what each counted event costs on a real CPU, with the source of every figure."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+# What has a price, by architecture. Returns from exceptions are in the price of the exception, and the serialising
+# instructions of x86 are counted once more under a name of their own.
+_BOTH = (
+    "instructions",
+    "pkey_writes",
+    "user_pkey_writes",
+    "page_fault",
+    "syscall",
+    "interrupt",
+    "nmi",
+    "other_exception",
+    "ipi_sent",
+    "hypercall",
+    "atomic",
+    "tlb_misses",
+)
+PRICED = {
+    "x86": (*_BOTH, "cr0_writes", "cr3_writes", "wrmsr", "tlbi_page", "full_flush"),
+    "arm64": (*_BOTH, "ttbr_writes", "sctlr_writes", "isb", "dsb", "tlbi_local", "tlbi_broadcast"),
+}
+FULL_FLUSHES = ("tlbi_asid", "tlbi_all", "tlbi_range")  # of x86: CR3 and INVPCID
+UNITS = ("cycles", "ns")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a figure is from; `estimate` when the source does not say it of this very CPU and event."""
+
+    text: str
+    url: str = ""
+    estimate: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Price of one event, in cycles beyond those of one instruction.
+
+    Exactly one of these: `low` and `high`; `unknown`; `within`, another event whose price includes this one; `fit`, the
+    published row that it is made to reproduce.
+    """
+
+    source: Source
+    low: float | None = None
+    high: float | None = None
+    within: str = ""
+    fit: str = ""
+    given: str = ""  # low and high as the source has them, with their unit
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a price, if only a zero one because another event includes it."""
+        return self.low is not None or bool(self.within)
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nobody says what it costs."""
+        return not self.known and not self.fit
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Low and high in cycles; zero when another event includes it."""
+        return (self.low or 0.0, self.high or 0.0)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One real CPU."""
+
+    name: str
+    title: str
+    arch: str
+    mhz: float
+    clock: Source
+    costs: Mapping[str, Cost]
+    tlb: Mapping[str, object]
+    note: str = ""
+
+    def ns(self, cycles: float) -> float:
+        """Cycles as nanoseconds."""
+        return cycles * 1000 / self.mhz
+
+    def with_cost(self, event: str, cycles: float | None) -> "Profile":
+        """The same CPU with one price settled, or taken back."""
+        settled = replace(self.costs[event], low=cycles, high=cycles)
+        return replace(self, costs={**self.costs, event: settled})
+
+
+def parse_profile(text: str, rows: Iterable[str] = ()) -> Profile:
+    """Reads a profile; `rows` are the published rows that a price may be fitted to. Raises ValueError."""
+    try:
+        data = tomllib.loads(text)
+        name, arch, clock = data["name"], data["arch"], data["clock"]
+        if arch not in PRICED:
+            raise ValueError(f"architecture {arch!r} is not known")
+        mhz = float(clock["mhz"])
+        costs = {event: _cost(event, entry, mhz, set(rows)) for event, entry in data["cost"].items()}
+        _complete(costs, arch)
+        return Profile(name, data["title"], arch, mhz, _source(clock), costs, data.get("tlb", {}), data.get("note", ""))
+    except KeyError as error:
+        raise ValueError(f"profile {data.get('name', '?')}: {error.args[0]} is missing") from error
+    except ValueError as error:
+        raise ValueError(f"profile: {error}") from error
+
+
+def _complete(costs: Mapping[str, Cost], arch: str) -> None:
+    lacking = [event for event in PRICED[arch] if event not in costs]
+    strange = [event for event in costs if event not in PRICED[arch]]
+    if lacking:
+        raise ValueError(f"no word on {', '.join(lacking)}; name what is not known with unknown = true")
+    if strange:
+        raise ValueError(f"{', '.join(strange)} is nothing that is priced on {arch}")
+    for event, cost in costs.items():
+        if cost.within and cost.within not in costs:
+            raise ValueError(f"{event} is said to be within {cost.within}, which has no price")
+
+
+def _source(entry: Mapping[str, object]) -> Source:
+    text = str(entry["source"])
+    estimate = bool(entry.get("estimate", False))
+    note = str(entry.get("note", ""))
+    if estimate and not note:
+        raise ValueError(f"the estimate from {text!r} has no note that says how it was made")
+    return Source(text, str(entry.get("url", "")), estimate, note)
+
+
+def _cost(event: str, entry: Mapping[str, object], mhz: float, rows: set[str]) -> Cost:
+    kinds = [kind for kind in ("low", "unknown", "within", "fit") if kind in entry and entry[kind] is not False]
+    if len(kinds) != 1:
+        raise ValueError(f"{event} needs one of low and high, unknown, within, fit; it has {kinds or 'none'}")
+    if kinds == ["unknown"]:
+        return Cost(Source("nobody says", note=str(entry.get("note", ""))))
+    source = _source(entry)
+    if kinds == ["within"]:
+        return Cost(source, within=str(entry["within"]))
+    if kinds == ["fit"]:
+        row = str(entry["fit"])
+        if row not in rows:
+            raise ValueError(f"{event} is fitted to {row!r}, which is no published row")
+        return Cost(source, fit=row)
+    return _range(event, entry, mhz, source)
+
+
+def _range(event: str, entry: Mapping[str, object], mhz: float, source: Source) -> Cost:
+    low, high, unit = float(entry["low"]), float(entry["high"]), entry["unit"]  # type: ignore[arg-type]
+    if unit not in UNITS:
+        raise ValueError(f"{event}: unit {unit!r} is none of {', '.join(UNITS)}")
+    if not 0 <= low <= high:
+        raise ValueError(f"{event}: {low} to {high} is no range")
+    if not source.url:
+        raise ValueError(f"{event} has no url of its source")
+    factor = 1.0 if unit == "cycles" else mhz / 1000
+    given = f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
+    return Cost(source, low * factor, high * factor, given=given)
+
+
+def priced_counts(counters: Mapping[str, float], arch: str) -> dict[str, float]:
+    """Of all counters those that have a price, each event once."""
+    counts = dict(counters)
+    counts["full_flush"] = sum(counters.get(name, 0) for name in FULL_FLUSHES)
+    return {event: counts[event] for event in PRICED[arch] if counts.get(event)}
