@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Counts what hardening costs: writes to the pkey register per operation, beside their bounds.
+"""Counts what hardening costs, design by design, and prices it for real CPUs.
 
-Emulated time is no time, so nothing here is timed. On arm64 a plugin of the emulator also counts what is executed, and
-all runs with kpkeys=off as well: names in _added are beyond that. Refuses to print when the gate was never raised or
-no page was keyed, because then nothing was measured.
+Emulated time is no time, so nothing here is timed. Benchmarks run in boots of their own, for each design; results are
+kept, and only what is missing runs. --quick holds writes to the pkey register against fixed bounds instead; on arm64 a
+plugin of the emulator also counts what is executed, and all runs with kpkeys=off as well: names in _added are beyond
+that. Refuses to print when the gate was never raised or no page was keyed, because then nothing was measured.
 
 examples:
+  ./portcullis bench fork vmalloc --arch arm64
+  ./portcullis bench lseek --design stock --all-variants
+  ./portcullis bench --executor dask --scheduler tcp://10.0.0.1:8786
   ./portcullis bench --quick
   ./portcullis bench --quick --json
   ./portcullis bench --quick --backend wp
@@ -16,11 +20,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from portcullis.commands.boot import add_machine, machine_of
+from portcullis.commands.labbench import add_lab_arguments, check_lab_arguments, run_lab, update_expected
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
 from portcullis.core.bench import Measured
 from portcullis.core.elf import Image
 from portcullis.core.kconfig import different_options, parse_config
 from portcullis.core.machine import Machine, backend_of
+from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.counting import counted, measured
 from portcullis.host.emulator import emulator_for
@@ -39,7 +45,8 @@ TIMEOUT = 300.0  # seconds
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
-    parser.add_argument("--quick", action="store_true", help="the counted benchmarks (the only set so far)")
+    add_lab_arguments(parser)
+    parser.add_argument("--quick", action="store_true", help="a few operations beside fixed bounds")
     add_mode(parser, ("audit", "enforce"))
     add_build(parser)
     add_machine(parser)
@@ -48,8 +55,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
-    """Counts; 1 when a bound is exceeded."""
-    machine = replace(machine_of(options), job="bench", timeout=TIMEOUT)
+    """Counts; 1 when a bound is exceeded or a job failed."""
+    machine = machine_of(options)
+    check_lab_arguments(options)
+    if options.update_expected:
+        return update_expected(workspace, options)
+    if options.quick:
+        return run_quick(workspace, options, replace(machine, job="bench", timeout=TIMEOUT))
+    if machine != Machine(arch=options.arch) or options.lane != "default":
+        raise ToolError(
+            "options of the machine, --mode and --lane are of --quick", "choose designs and variants instead"
+        )
+    return run_lab(workspace, options)
+
+
+def run_quick(workspace: Workspace, options: argparse.Namespace, machine: Machine) -> int:
+    """Counts the quick set; 1 when a bound is exceeded."""
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)

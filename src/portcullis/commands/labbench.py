@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The part of bench that runs jobs of the lab (not a command of its own)."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from portcullis.commands.options import build_options
+from portcullis.core.arches import ARCHES, cross_prefix
+from portcullis.errors import ToolError
+from portcullis.host.builder import Builder
+from portcullis.host.emulator import emulator_for
+from portcullis.host.executors import EXECUTORS, dask, local
+from portcullis.host.guest import build_initramfs
+from portcullis.host.labdata import published_rows, read_profiles
+from portcullis.host.labjobs import Executor, Files, Outcome, run_jobs
+from portcullis.host.plugin import counting_plugin
+from portcullis.host.process import Commands
+from portcullis.host.screen import print_json, print_line, say, table
+from portcullis.host.workspace import Workspace, write_whole
+from portcullis.lab.expected import DESIGN, QUICK, Expected, counts_of, differences, dump_expected, parse_expected
+from portcullis.lab.jobs import VARIANTS, Job, choose_jobs
+from portcullis.lab.profile import Profile
+from portcullis.lab.results import DESIGNS, Result, dump_result
+from portcullis.lab.tables import Cell, Table, make_table
+from portcullis.lab.text import event_name, percent_range, time_range
+
+EXPECTED = Path(__file__).parents[1] / "data" / "expected-counts.toml"
+
+
+def add_lab_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the arguments."""
+    variants = sorted({variant.name for each in VARIANTS.values() for variant in each if variant.name})
+    parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks, or regions of them (all)")
+    parser.add_argument("--design", action="append", choices=DESIGNS, help="only this design; may be repeated (all)")
+    parser.add_argument(
+        "--variant", action="append", choices=["plain", *variants], help="only this variant; may be repeated (plain)"
+    )
+    parser.add_argument("--all-variants", action="store_true", help="every variant of the architecture")
+    parser.add_argument("--profile", metavar="CPU", help="price for this CPU (see docs/lab.md)")
+    parser.add_argument("--again", action="store_true", help="run jobs even if their results are there")
+    parser.add_argument("--executor", choices=EXECUTORS, default="local", help="where jobs run (local)")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of the Dask cluster, as tcp://HOST:PORT")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="jobs at a time with --executor local (1)")
+    parser.add_argument(
+        "--update-expected", action="store_true", help="with --quick: write the counts that counts-expected compares"
+    )
+
+
+def check_lab_arguments(options: argparse.Namespace) -> None:
+    """Raises ToolError for options that do not go together."""
+    if options.quick and (options.names or options.design or options.variant or options.all_variants):
+        raise ToolError("--quick has a set of its own", "leave out either --quick or the names, designs and variants")
+    if options.update_expected and not options.quick:
+        raise ToolError("--update-expected is of the quick set", "write --quick --update-expected")
+    if (options.executor == "dask") != (options.scheduler is not None):
+        raise ToolError("--executor dask and --scheduler ADDRESS go together")
+    if options.workers < 1:
+        raise ToolError("--workers is a number above zero")
+
+
+def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
+    """Runs what is missing, then prints overheads; 1 when a job failed."""
+    variants = None if options.all_variants else [name.replace("plain", "") for name in options.variant or ["plain"]]
+    try:
+        jobs = choose_jobs(options.arch, options.names, options.design or (), variants)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
+    if options.dry_run:
+        for job in jobs:
+            print_line(job.id)
+        return 0
+    outcomes = outcomes_of(workspace, options, jobs)
+    results = [outcome.result for outcome in outcomes if outcome.result]
+    failed = [outcome for outcome in outcomes if not outcome.result]
+    if options.json:
+        print_json(lab_json(outcomes))
+    else:
+        for profile in chosen_profiles(options.arch, options.profile):
+            for variant in dict.fromkeys(result.variant for result in results):
+                print_table(make_table(profile, published_rows(), results, variant))
+    for outcome in failed:
+        say(f"{outcome.job.id}: {outcome.trouble}")
+    return 1 if failed else 0
+
+
+def outcomes_of(workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...]) -> list[Outcome]:
+    """Builds what the jobs need and runs those whose results are missing."""
+    executor = _executor(options)
+    files = {job.lane: lab_files(workspace, options, job.lane) for job in jobs}
+    outcomes = []
+    for outcome in run_jobs(workspace, [(job, files[job.lane]) for job in jobs], executor, options.again):
+        state = "ok" if outcome.result else "failed"
+        say(f"  {len(outcomes) + 1}/{len(jobs)} {outcome.job.id}: {state if outcome.fresh else 'there already'}")
+        outcomes.append(outcome)
+    return outcomes
+
+
+def _executor(options: argparse.Namespace) -> Executor:
+    return dask(options.scheduler) if options.executor == "dask" else local(options.workers)
+
+
+def lab_files(workspace: Workspace, options: argparse.Namespace, lane: str) -> Files:
+    """Builds the kernel of a lane and everything else that its jobs boot."""
+    commands = Commands()
+    plugin = counting_plugin(workspace, commands, options.arch, options.jobs)
+    if plugin is None:
+        raise ToolError(f"nothing counts what {options.arch} executes", "the emulator has no plugin for it")
+    built = Builder(workspace, commands, replace(build_options(options), lane=lane)).run()
+    initramfs = build_initramfs(workspace, commands, options.arch)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
+    versions = {
+        "kernel": f"Linux {built.folder.name}",
+        "emulator": _first_line(commands, [emulator, "--version"]),
+        "compiler": compiler_of(commands, options.arch),
+    }
+    return Files(built.image, initramfs, plugin, emulator, versions)
+
+
+def compiler_of(commands: Commands, arch: str) -> str:
+    """The compiler that kernels of an architecture are built with."""
+    import os
+
+    return _first_line(commands, [f"{cross_prefix(ARCHES[arch], os.uname().machine)}gcc", "--version"])
+
+
+def _first_line(commands: Commands, command: list[str | Path]) -> str:
+    return commands.capture(command).output.split("\n")[0].strip()
+
+
+def chosen_profiles(arch: str, name: str | None) -> list[Profile]:
+    """Profiles of an architecture, or the one named; raises ToolError when there is no such one."""
+    profiles = {profile.name: profile for profile in read_profiles()}
+    if name is None:
+        return [profile for profile in profiles.values() if profile.arch == arch]
+    if name not in profiles:
+        raise ToolError(f"there is no profile {name}", f"known are: {', '.join(profiles)}")
+    if profiles[name].arch != arch:
+        raise ToolError(f"{name} is a CPU of {profiles[name].arch}, not of {arch}")
+    return [profiles[name]]
+
+
+def lab_json(outcomes: list[Outcome]) -> dict[str, object]:
+    """Results, and the jobs that failed, for programs."""
+    import json
+
+    return {
+        "results": [json.loads(dump_result(outcome.result)) for outcome in outcomes if outcome.result],
+        "failed": [{"job": each.job.id, "trouble": each.trouble} for each in outcomes if not each.result],
+    }
+
+
+def print_table(shown: Table) -> None:
+    """Overheads of one variant on one CPU; what a design is not shown for is said below."""
+    profile = shown.profile
+    designs = [design for design in DESIGNS if any(design in line.cells for line in shown.lines)]
+    table(
+        f"{profile.title}{', ' + shown.variant if shown.variant else ''}: overhead over the unprotected kernel",
+        ("region", "base takes", *designs),
+        [
+            (
+                line.region,
+                time_range(profile, line.base_price.cycles) + (" and more" if line.lacks else ""),
+                *(_overhead(line.cells.get(design)) for design in designs),
+            )
+            for line in shown.lines
+        ],
+    )
+    for design, reason in shown.refused.items():
+        print_line(f"  {design} is not shown: {reason}")
+    for fitted in shown.fitted:
+        if fitted.cycles is None:
+            print_line(f"  no price of {event_name(fitted.event)}: {fitted.why}")
+        else:
+            print_line(f"  fitted to {fitted.row}: {event_name(fitted.event)} {fitted.cycles:.3g} cycles")
+    for line in shown.lines:
+        for cell in line.cells.values():
+            for even in cell.break_even:
+                most = "no price is low enough" if even.cycles is None else f"at most {even.cycles:.3g} cycles"
+                print_line(f"  {line.region} {cell.design} below {even.limit:.2%}: {event_name(even.event)} {most}")
+
+
+def _overhead(cell: Cell | None) -> str:
+    if cell is None or cell.overhead is None:
+        return "-"
+    return percent_range(cell.overhead.range) + (" and more" if cell.overhead.unknown else "")
+
+
+# --- the expectations ------------------------------------------------------------------------------------------
+def expected_jobs(arch: str) -> tuple[Job, ...]:
+    """The quick jobs whose counts are committed."""
+    return choose_jobs(arch, QUICK, [DESIGN], [""])
+
+
+def update_expected(workspace: Workspace, options: argparse.Namespace) -> int:
+    """Counts the quick jobs of an architecture and writes them; those of others stay."""
+    outcomes = outcomes_of(workspace, options, expected_jobs(options.arch))
+    failed = [outcome for outcome in outcomes if not outcome.result]
+    for outcome in failed:
+        say(f"{outcome.job.id}: {outcome.trouble}")
+    if failed:
+        return 1
+    results = [outcome.result for outcome in outcomes if outcome.result]
+    say_changes(results)
+    kept = parse_expected(EXPECTED.read_text()).counts if EXPECTED.is_file() else {}
+    others = {job: counts for job, counts in kept.items() if not job.startswith(f"{options.arch}-")}
+    compiler = results[0].versions["compiler"]
+    write_whole(EXPECTED, dump_expected(Expected(compiler, {**others, **counts_of(results)})).encode())
+    print_line(f"{EXPECTED} is written: commit it, and say why the counts changed")
+    return 0
+
+
+def say_changes(results: list[Result]) -> None:
+    """What an update changes."""
+    if EXPECTED.is_file():
+        expected = of_arch(parse_expected(EXPECTED.read_text()), results[0].arch)
+        for line in differences(expected, results, results[0].versions["compiler"]):
+            print_line(f"  {line}")
+
+
+def of_arch(expected: Expected, arch: str) -> Expected:
+    """The expectations of one architecture."""
+    own = {job: counts for job, counts in expected.counts.items() if job.startswith(f"{arch}-")}
+    return replace(expected, counts=own)
