@@ -7,12 +7,12 @@ import sys
 from types import FrameType
 
 from portcullis import __version__
-from portcullis.commands import apply, attack, bench, boot, build, demo, doctor, emulator, export, fetch, test
+from portcullis.commands import apply, attack, bench, boot, build, demo, doctor, emulator, export, fetch, report, test
 from portcullis.errors import ToolError
 from portcullis.host.screen import say
 from portcullis.host.workspace import default_workspace
 
-COMMANDS = (doctor, fetch, apply, export, build, boot, test, attack, bench, demo, emulator)
+COMMANDS = (doctor, fetch, apply, export, build, boot, test, attack, bench, report, demo, emulator)
 
 
 def make_parser() -> argparse.ArgumentParser:

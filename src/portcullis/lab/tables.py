@@ -10,6 +10,7 @@ from portcullis.lab.published import Counted, Fitted, Row, settle
 from portcullis.lab.results import BASES, DESIGNS, Result, why_not_to_price
 
 DEFAULT_LIMIT = 0.05  # overhead of the break-even where nobody published one
+GATE = "gate-"
 PUBLISHED_DESIGN = "rfc"  # whose published overhead is the limit
 
 
@@ -98,6 +99,8 @@ def accept(results: Iterable[Result], variant: str = "") -> tuple[list[Result], 
 def _line(name: str, profile: Profile, counted: Counted, rows: Iterable[Row], variant: str) -> Line | None:
     found = {design: counted.regions.get((profile.arch, name, design, variant)) for design in DESIGNS}
     base = next((design for design in BASES if found[design]), "")
+    if not base and name.startswith(GATE):  # a switch of protection is compared with nothing
+        base = next((design for design in DESIGNS if found[design]), "")
     if not base:
         return None
     below = found[base].least()  # type: ignore[union-attr]

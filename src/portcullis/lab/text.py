@@ -36,9 +36,16 @@ def event_name(event: str) -> str:
     return _NAMES.get(event, event)
 
 
+def percent(part: float) -> str:
+    """A part of one as a percentage, with three digits or so and never `-0.00`."""
+    value = 100 * part
+    text = f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    return text.removeprefix("-") if not float(text) else text
+
+
 def percent_range(parts: Range) -> str:
-    """Parts of one as percentages: `3.4%`, or `1.2 to 5.6%` when the ends differ."""
-    low, high = f"{100 * parts.low:.1f}", f"{100 * parts.high:.1f}"
+    """Parts of one as percentages: `3.40%`, or `1.20 to 5.60%` when the ends differ."""
+    low, high = percent(parts.low), percent(parts.high)
     return f"{low}%" if low == high else f"{low} to {high}%"
 
 

@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the report holds: tables and plots with an example of how to read each."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
+from portcullis.lab.profile import Cost, Profile
+from portcullis.lab.published import PROFILE_OF, Comparison, Counted, Row, compare
+from portcullis.lab.results import BASES, DESIGNS, Result
+from portcullis.lab.tables import Cell, Line, Table, accept, make_table, own_variants
+from portcullis.lab.text import event_name, nanoseconds, percent_range, time_range
+
+MOST_SERIES = 7  # events that a plot tells apart
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table: `example` reads one of its rows to the reader."""
+
+    id: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    example: str
+    links: tuple[str, ...] = ()  # for the last column, one for each row
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot: `series` names its colours in order."""
+
+    id: str
+    title: str
+    svg: str
+    series: tuple[str, ...]
+    example: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of the page."""
+
+    id: str
+    title: str
+    notes: tuple[str, ...]
+    grids: tuple[Grid, ...] = ()
+    plots: tuple[Plot, ...] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """The whole report; `environment` holds names and values, `commands` what made each result."""
+
+    title: str
+    environment: tuple[tuple[str, str], ...]
+    commands: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iterable[Row]) -> Page:
+    """The report of all results at hand; raises ValueError when there is nothing to report."""
+    results, rows = tuple(results), tuple(rows)
+    parts: list[Part] = []
+    for profile in sorted(profiles, key=_with_figures_first):
+        own = [result for result in results if result.arch == profile.arch]
+        variants = sorted({result.variant for result in own})
+        tables = [make_table(profile, rows, own, variant) for variant in variants]
+        parts += [part for table in tables if (part := _overheads(table))]
+        parts += _published(profile, rows, own, tables)
+        if any(table.lines for table in tables):
+            parts.append(_prices(tables[0].profile, profile))
+    if not parts:
+        raise ValueError("no result can be shown: run ./portcullis bench first")
+    parts.append(_counts(results))
+    commands = tuple(dict.fromkeys(result.command for result in results))
+    return Page("What protection costs", _environment(results), commands, tuple(parts))
+
+
+def _with_figures_first(profile: Profile) -> tuple[int, str]:
+    """CPUs that published figures are of come first."""
+    names = list(PROFILE_OF.values())
+    return (names.index(profile.name) if profile.name in names else len(names)), profile.name
+
+
+def _environment(results: Iterable[Result]) -> tuple[tuple[str, str], ...]:
+    """Everything that results may differ by, with all values that occur."""
+    found: dict[str, dict[str, None]] = {}
+    for result in results:
+        for name, value in {**result.versions, "counted": result.when, "variant": result.variant or "plain"}.items():
+            found.setdefault(name, {})[str(value)] = None
+        for name in ("cpu", "cpus", "memory"):
+            if name in result.machine:
+                found.setdefault(f"machine: {name}", {})[str(result.machine[name])] = None
+    return tuple((name, ", ".join(sorted(value for value in values if value))) for name, values in found.items())
+
+
+def _key(table: Table) -> str:
+    return f"{table.profile.name}{'-' + table.variant if table.variant else ''}"
+
+
+# --- overheads -------------------------------------------------------------------------------------------------
+def _overheads(table: Table) -> Part | None:
+    lines = [line for line in table.lines if not line.region.startswith("gate-") and line.cells]
+    gates = [line for line in table.lines if line.region.startswith("gate-")]
+    if not lines and not gates and not table.refused:
+        return None
+    notes = [table.profile.note] if table.profile.note else []
+    notes += [f"{design} is not shown: {reason}." for design, reason in table.refused.items()]
+    for fitted in table.fitted:
+        settled = f"{event_name(fitted.event)}: {fitted.cycles:.3g} cycles each" if fitted.cycles is not None else ""
+        notes.append(
+            f"Fitted to {fitted.row}: {settled}."
+            if settled
+            else f"No price of {event_name(fitted.event)}: {fitted.why}."
+        )
+    title = f"{table.profile.title}{', ' + table.variant if table.variant else ''}"
+    grids = [_overhead_grid(table, lines)] if lines else []
+    even = _break_even_grid(table, lines)
+    plots = [*_ingredient_plots(table, lines), *_size_plots(table, lines), *_gate_plots(table, gates)]
+    return Part(f"cpu-{_key(table)}", title, tuple(notes), (*grids, *([even] if even else [])), tuple(plots))
+
+
+def _designs(lines: Iterable[Line]) -> list[str]:
+    lines = list(lines)
+    return [design for design in DESIGNS if any(design in line.cells for line in lines)]
+
+
+def _overhead_grid(table: Table, lines: list[Line]) -> Grid:
+    designs = _designs(lines)
+    rows = tuple(
+        (
+            line.region,
+            time_range(table.profile, line.base_price.cycles) + (" and more" if line.lacks else ""),
+            *(_percent(line.cells.get(design)) for design in designs),
+        )
+        for line in lines
+    )
+    number = _telling(lines)
+    first = lines[number]
+    design = designs[-1] if designs[-1] in first.cells else next(iter(first.cells))
+    example = (
+        f"One operation of {first.region} takes {rows[number][1]} on the kernel without protection "
+        f"({first.base}); with "
+        f"{design} it takes {_percent(first.cells[design])} longer. The two ends are those of the prices, not "
+        "of repeated "
+        "measurements: counts are the same every time. “And more” says that something counted has no known price."
+    )
+    return Grid(
+        f"overhead-{_key(table)}",
+        "Overhead over the unprotected kernel",
+        ("benchmark", "without", *designs),
+        rows,
+        example,
+    )
+
+
+def _telling(lines: list[Line]) -> int:
+    """The line that an example is best given with."""
+    return next((number for number, line in enumerate(lines) if line.region == "fork-h0"), 0)
+
+
+def _percent(cell: Cell | None) -> str:
+    if cell is None or cell.overhead is None:
+        return "–"
+    return percent_range(cell.overhead.range) + (" and more" if cell.overhead.unknown else "")
+
+
+def _break_even_grid(table: Table, lines: list[Line]) -> Grid | None:
+    rows = []
+    for line in lines:
+        for cell in line.cells.values():
+            for even in cell.break_even:
+                most = (
+                    "at no price"
+                    if even.cycles is None
+                    else f"{even.cycles:.3g} cycles, {nanoseconds(table.profile.ns(even.cycles))}"
+                )
+                rows.append((line.region, cell.design, event_name(even.event), f"{100 * even.limit:.2f}%", most))
+    if not rows:
+        return None
+    region, design, event, limit, most = rows[0]
+    example = (
+        f"Nobody publishes what {event} cost on this CPU. {design} stays within {limit} in {region} if one "
+        "costs at most: "
+        f"{most}. Other unknown prices are taken as nothing there. The limit is the published overhead of "
+        "batching, or 5%."
+    )
+    return Grid(
+        f"even-{_key(table)}",
+        "What an event of unknown price may cost",
+        ("benchmark", "design", "event", "limit", "at most"),
+        tuple(rows),
+        example,
+    )
+
+
+def _ingredient_plots(table: Table, lines: list[Line]) -> list[Plot]:
+    """One plot for what costs little and one for what costs much, so that both can be read."""
+    cells = [
+        (line, cell) for line in lines for cell in line.cells.values() if cell.overhead and cell.design not in BASES
+    ]
+    groups = (
+        (
+            "dear",
+            "Ingredients of the overhead: guard for each write",
+            [each for each in cells if each[1].design == "per-write"],
+        ),
+        (
+            "batched",
+            "Ingredients of the overhead: batched designs",
+            [each for each in cells if each[1].design != "per-write"],
+        ),
+    )
+    return [_ingredients(table, name, title, chosen) for name, title, chosen in groups if chosen]
+
+
+def _ingredients(table: Table, name: str, title: str, cells: list[tuple[Line, Cell]]) -> Plot:
+    weight: dict[str, float] = {}
+    for _, cell in cells:
+        for event, share in cell.overhead.share.items():  # type: ignore[union-attr]
+            weight[event] = weight.get(event, 0.0) + abs(share)
+    shown = sorted(weight, key=lambda event: -weight[event])[:MOST_SERIES]
+    series = [event_name(event) for event in shown] + (["all others"] if len(weight) > len(shown) else [])
+    bars, last = [], ""
+    several = len({cell.design for _, cell in cells}) > 1
+    for line, cell in cells:
+        share = cell.overhead.share  # type: ignore[union-attr]
+        parts = {event_name(event): 100 * share[event] for event in shown if event in share}
+        rest = sum(value for event, value in share.items() if event not in shown)
+        parts |= {"all others": 100 * rest} if rest else {}
+        group = line.region if several and line.region != last else ""
+        bars.append(Bar(cell.design if several else line.region, parts, group))
+        last = line.region
+    line, cell = max(cells, key=lambda each: each[1].overhead.range.middle)  # type: ignore[union-attr]
+    top = max(cell.overhead.share, key=lambda event: cell.overhead.share[event], default="")  # type: ignore[union-attr]
+    example = (
+        f"The bar of {line.region} with {cell.design} is as long as its overhead at the middle of all prices; "
+        "the piece of "
+        f"{event_name(top)} is what these add to the time without protection. Pieces left of zero are savings."
+        if top
+        else f"The bar of {line.region} with {cell.design} has no length: nothing was counted beyond the base."
+    )
+    svg = stacked(f"{title}, {table.profile.title}", bars, series)
+    return Plot(f"ingredients-{name}-{_key(table)}", title, svg, tuple(series), example)
+
+
+def _size_plots(table: Table, lines: list[Line]) -> list[Plot]:
+    """Overhead of vmalloc against the number of pages: all designs, and those that batch by themselves."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for line in lines:
+        words = line.region.split("-")
+        if words[0] == "vmalloc" and words[1][1:].isdigit() and words[2] == "h0":
+            for cell in line.cells.values():
+                if cell.overhead and cell.design not in BASES:
+                    found.setdefault(cell.design, []).append((float(words[1][1:]), 100 * cell.overhead.range.middle))
+    curves_of = {design: sorted(points) for design, points in found.items() if len(points) > 1}
+    batched = {design: points for design, points in curves_of.items() if design != "per-write"}
+    plots = [_size_plot(table, "all", "", curves_of)] if curves_of else []
+    return (
+        [*plots, _size_plot(table, "batched", ", batched designs", batched)]
+        if batched != curves_of and batched
+        else plots
+    )
+
+
+def _size_plot(table: Table, name: str, which: str, curves_of: dict[str, list[tuple[float, float]]]) -> Plot:
+    design, points = next(iter(curves_of.items()))
+    (least, most), title = (points[0], points[-1]), f"Overhead of vmalloc against the size of the mapping{which}"
+    example = (
+        f"With {design}, allocating and freeing {least[0]:g} page costs {least[1]:.1f}% more than without protection, "
+        f"{most[0]:g} pages {most[1]:.1f}% more. A line that falls pays for each mapping; one that rises, for "
+        "each page."
+    )
+    svg = curves(f"{title}, {table.profile.title}", curves_of, "pages in one mapping", "%")
+    return Plot(f"size-{name}-{_key(table)}", title, svg, tuple(curves_of), example)
+
+
+def _gate_plots(table: Table, gates: list[Line]) -> list[Plot]:
+    """Time of one protection switch by each way there is."""
+    profile, spans, lacking = table.profile, [], []
+    for line in gates:
+        name, cycles = line.region.removeprefix("gate-"), line.base_price.cycles
+        if cycles.high > 0:
+            spans.append(Span(name, {"time": (profile.ns(cycles.low), profile.ns(cycles.high))}))
+        if line.lacks:
+            lacking.append(f"{name} ({', '.join(event_name(event) for event in line.lacks)})")
+    if not spans:
+        return []
+    first, title = spans[0], "One switch of protection, by each way there is"
+    low, high = (nanoseconds(end) for end in first.ends["time"])
+    takes = low if low == high else f"{low} to {high}"
+    example = f"{first.name} takes {takes}; one step of the axis is ten times as long."
+    if lacking:
+        example += f" More than shown, by what has no known price: {', '.join(lacking)}."
+    svg = ranges(f"{title}, {profile.title}", spans, ["time"], " ns", logarithmic=True)
+    return [Plot(f"gates-{_key(table)}", title, svg, ("time",), example)]
+
+
+# --- published -------------------------------------------------------------------------------------------------
+def _published(profile: Profile, rows: tuple[Row, ...], results: list[Result], tables: list[Table]) -> list[Part]:
+    accepted, _ = accept(results)
+    settled = next((table.profile for table in tables), profile)
+    found = compare(settled, rows, Counted([*accepted, *own_variants(results, rows)]))
+    shown = [each for each in found if each.ours]
+    if not shown:
+        return []
+    source = found[0].row.source
+    notes = [f"{source.title}. {source.cpu}.", source.note]
+    missing = [each.row.id for each in found if not each.ours]
+    if missing:
+        notes.append(f"Not counted, so not compared: {', '.join(missing)}.")
+    part = Part(
+        f"published-{profile.name}",
+        f"Published against ours: {source.cpu}",
+        tuple(note for note in notes if note),
+        (_published_grid(profile, shown),),
+        tuple(_published_plots(profile, shown)),
+    )
+    return [part]
+
+
+def _published_grid(profile: Profile, shown: list[Comparison]) -> Grid:
+    rows = tuple(
+        (
+            each.row.id.split("/", 1)[1],
+            each.row.said + (f" ({each.row.mark})" if each.row.mark else ""),
+            _ours(each),
+            f"{each.factor:.2f}" if each.factor else f"{each.points:+.1f} points",
+            "fitted" if each.fitted else "predicted",
+            each.row.why,
+        )
+        for each in shown
+    )
+    name, said, ours, factor, kind, _ = next((row for row in rows if row[4] == "predicted"), rows[0])
+    how = f"{factor} times theirs" if "points" not in factor else f"{factor} from theirs"
+    example = (
+        f"{name}: published {said}, ours {ours}, {how}. It is {kind}: a fitted row was used to settle a price "
+        "and agrees "
+        "by construction. Where the published figure is within one point of zero the distance is given "
+        "instead of a ratio."
+    )
+    columns = ("figure", "published", "ours", "ours / theirs", "kind", "what is between them")
+    return Grid(f"published-table-{profile.name}", "Row by row", columns, rows, example)
+
+
+def _ours(each: Comparison) -> str:
+    low, high = each.ours.low, each.ours.high  # type: ignore[union-attr]
+    unit = "%" if each.row.percent is not None else " ns"
+    ends = [f"{end:.1f}" for end in (low, high)]
+    return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
+
+
+def _published_plots(profile: Profile, shown: list[Comparison]) -> list[Plot]:
+    plots = []
+    for name, title, chosen in (
+        ("dear", "Guard for each write", [each for each in shown if each.row.design == "per-write"]),
+        ("batched", "Batched", [each for each in shown if each.row.design == "rfc"]),
+        ("time", "Time of one operation", [each for each in shown if each.row.ns is not None]),
+    ):
+        if not chosen:
+            continue
+        unit = " ns" if name == "time" else "%"
+        spans = [
+            Span(
+                each.row.id.split("/")[1],
+                {"published": (each.row.value, each.row.value), "ours": (each.ours.low, each.ours.high)},  # type: ignore[union-attr]
+            )
+            for each in chosen
+        ]
+        first = chosen[0]
+        example = (
+            f"{first.row.id.split('/')[1]}: the upper dot is the published {first.row.said}, the lower one "
+            f"ours, {_ours(first)}; "
+            "a bar through it spans what the prices leave open."
+        )
+        svg = ranges(f"Published against ours: {title}, {profile.title}", spans, ["published", "ours"], unit)
+        plots.append(Plot(f"published-{name}-{profile.name}", title, svg, ("published", "ours"), example))
+    return plots
+
+
+# --- prices and counts -----------------------------------------------------------------------------------------
+def _prices(settled: Profile, profile: Profile) -> Part:
+    rows, links = [], []
+    for event, cost in profile.costs.items():
+        source = cost.source
+        words = [
+            source.text,
+            *(["an estimate: " + source.note] if source.estimate else [source.note] if source.note else []),
+        ]
+        rows.append((event_name(event), _price(settled.costs[event], cost), ". ".join(words)))
+        links.append(source.url)
+    example = (
+        f"One of {rows[0][0]} costs {rows[0][1]} on this CPU. An estimate is taken from another CPU or event, "
+        "and says from "
+        "which; a price that is unknown is not guessed: the table of break-even values has what it may be at most."
+    )
+    grid = Grid(
+        f"prices-table-{profile.name}", "Prices", ("event", "price", "source"), tuple(rows), example, tuple(links)
+    )
+    note = f"; an estimate: {profile.clock.note}" if profile.clock.estimate else ""
+    clock = f"{profile.mhz:g} MHz ({profile.clock.text}{note})."
+    return Part(f"prices-{profile.name}", f"Prices: {profile.title}", (clock,), (grid,))
+
+
+def _price(settled: Cost, cost: Cost) -> str:
+    if cost.fit:
+        return (
+            f"{settled.low:.3g} cycles, fitted to {cost.fit}"
+            if settled.low is not None
+            else f"not settled ({cost.fit})"
+        )
+    if cost.within:
+        return f"within {event_name(cost.within)}"
+    return cost.given or "unknown"
+
+
+def _counts(results: Iterable[Result]) -> Part:
+    rows = []
+    for result in sorted(results, key=lambda each: each.job):
+        for name, region in result.regions.items():
+            least = region.least()
+            shown = ", ".join(f"{event} {value:g}" for event, value in least.items() if value)
+            rows.append(
+                (
+                    name,
+                    f"{result.design}{', ' + result.variant if result.variant else ''} ({result.arch})",
+                    f"{100 * region.spread():.2g}%",
+                    shown,
+                )
+            )
+    name, design, spread, shown = rows[0]
+    example = (
+        f"One operation of {name} with {design} is: {shown}. Over the rounds of one run the number of "
+        "instructions differs by "
+        f"{spread}. The least of all rounds is taken, counted at both privilege levels."
+    )
+    grid = Grid(
+        "counts-table", "Counts of one operation", ("benchmark", "design", "spread", "counts"), tuple(rows), example
+    )
+    return Part("counts", "Counts", ("What was counted, before any price.",), (grid,))
