@@ -59,7 +59,7 @@ def dask(address: str) -> Executor:
 
 def _client(distributed: Any, address: str) -> Any:
     try:
-        client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
+        client = distributed.Client(address, timeout=CONNECT)
     except (OSError, TimeoutError, ValueError) as error:
         raise ToolError(f"no Dask scheduler at {address}: {error}", "give its address with --scheduler") from error
     if not client.scheduler_info()["workers"]:

@@ -28,13 +28,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot: `series` names its colours in order."""
+    """A plot: `series` names its colours, in order unless `colours` has their numbers."""
 
     id: str
     title: str
     svg: str
     series: tuple[str, ...]
     example: str
+    colours: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -272,8 +273,9 @@ def _size_plot(table: Table, name: str, which: str, curves_of: dict[str, list[tu
         f"{most[0]:g} pages {most[1]:.1f}% more. A line that falls pays for each mapping; one that rises, for "
         "each page."
     )
-    svg = curves(f"{title}, {table.profile.title}", curves_of, "pages in one mapping", "%")
-    return Plot(f"size-{name}-{_key(table)}", title, svg, tuple(curves_of), example)
+    colours = tuple(DESIGNS.index(each) for each in curves_of)
+    svg = curves(f"{title}, {table.profile.title}", curves_of, colours, "pages in one mapping", "%")
+    return Plot(f"size-{name}-{_key(table)}", title, svg, tuple(curves_of), example, colours)
 
 
 def _gate_plots(table: Table, gates: list[Line]) -> list[Plot]:

@@ -48,6 +48,11 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
     return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
+def _tick(x: float, y: float, text: str) -> str:
+    """A number below an axis; the last one must not leave the picture."""
+    return _text(min(x, WIDTH - 2), y, text, "tick", "end" if x > WIDTH - 24 else "middle")
+
+
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "grid") -> str:
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" class="{kind}"/>'
 
@@ -103,7 +108,7 @@ def stacked(label: str, bars: Sequence[Bar], series: Sequence[str], unit: str = 
             right, left = (right + value, left) if value > 0 else (right, left + value)
         y += ROW
     grid = [_line(place(mark), TOP, place(mark), y, "zero" if not mark else "grid") for mark in marks]
-    ticks = [_text(place(mark), y + 12, f"{mark:g}{unit}", "tick", "middle") for mark in marks]
+    ticks = [_tick(place(mark), y + 12, f"{mark:g}{unit}") for mark in marks]
     return _svg(y + AXIS - 10, label, [*grid, *body, *ticks])
 
 
@@ -143,11 +148,13 @@ def ranges(label: str, spans: Sequence[Span], series: Sequence[str], unit: str, 
             )
         y += row
     grid = [_line(place(mark), TOP, place(mark), y, "zero" if not mark else "grid") for mark in marks]
-    ticks = [_text(place(mark), y + 12, f"{mark:g}{unit}", "tick", "middle") for mark in marks]
+    ticks = [_tick(place(mark), y + 12, f"{mark:g}{unit}") for mark in marks]
     return _svg(y + AXIS - 10, label, [*grid, *body, *ticks])
 
 
-def curves(label: str, lines: Mapping[str, Sequence[tuple[float, float]]], across: str, unit: str) -> str:
+def curves(
+    label: str, lines: Mapping[str, Sequence[tuple[float, float]]], colours: Sequence[int], across: str, unit: str
+) -> str:
     """Lines over a logarithmic horizontal axis (base two)."""
     height, left, bottom = 190, 44, 150
     xs = sorted({x for points in lines.values() for x, _ in points})
@@ -166,14 +173,14 @@ def curves(label: str, lines: Mapping[str, Sequence[tuple[float, float]]], acros
     body += [_text(left - 4, at(xs[0], mark)[1] + 3, f"{mark:g}{unit}", "tick", "end") for mark in marks]
     body += [_text(at(x, low)[0], bottom + 14, f"{x:g}", "tick", "middle") for x in xs]
     body.append(_text((left + WIDTH - RIGHT) / 2, bottom + 30, across, "tick", "middle"))
-    for number, (name, points) in enumerate(lines.items()):
+    for colour, (name, points) in zip(colours, lines.items(), strict=True):
         places = [at(x, y) for x, y in points]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        body.append(f'<polyline points="{path}" class="curve l{number % 8}"/>')
+        body.append(f'<polyline points="{path}" class="curve l{colour}"/>')
         for (x, y), (shown_x, shown_y) in zip(points, places, strict=True):
             title = f"{name}, {x:g}: {y:.3g}{unit}"
             body.append(
-                f'<circle cx="{shown_x:.1f}" cy="{shown_y:.1f}" r="2.6" class="s{number % 8}">'
+                f'<circle cx="{shown_x:.1f}" cy="{shown_y:.1f}" r="2.6" class="s{colour}">'
                 f"<title>{escape(title)}</title></circle>"
             )
     return _svg(height, label, body)
