@@ -2,13 +2,15 @@
 """The part of bench that runs jobs of the lab (not a command of its own)."""
 
 import argparse
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
 from portcullis.commands.options import build_options
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.errors import ToolError
-from portcullis.host.builder import Builder
+from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.emulator import emulator_for
 from portcullis.host.executors import EXECUTORS, dask, local
 from portcullis.host.guest import build_initramfs
@@ -87,7 +89,8 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
 def outcomes_of(workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...]) -> list[Outcome]:
     """Builds what the jobs need and runs those whose results are missing."""
     executor = _executor(options)
-    files = {job.lane: lab_files(workspace, options, job.lane) for job in jobs}
+    built = build_options(options)
+    files = {lane: lab_files(workspace, built, lane) for lane in dict.fromkeys(job.lane for job in jobs)}
     outcomes = []
     for outcome in run_jobs(workspace, [(job, files[job.lane]) for job in jobs], executor, options.again):
         state = "ok" if outcome.result else "failed"
@@ -100,13 +103,13 @@ def _executor(options: argparse.Namespace) -> Executor:
     return dask(options.scheduler) if options.executor == "dask" else local(options.workers)
 
 
-def lab_files(workspace: Workspace, options: argparse.Namespace, lane: str) -> Files:
+def lab_files(workspace: Workspace, options: BuildOptions, lane: str) -> Files:
     """Builds the kernel of a lane and everything else that its jobs boot."""
     commands = Commands()
     plugin = counting_plugin(workspace, commands, options.arch, options.jobs)
     if plugin is None:
         raise ToolError(f"nothing counts what {options.arch} executes", "the emulator has no plugin for it")
-    built = Builder(workspace, commands, replace(build_options(options), lane=lane)).run()
+    built = Builder(workspace, commands, replace(options, lane=lane)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     versions = {
@@ -119,8 +122,6 @@ def lab_files(workspace: Workspace, options: argparse.Namespace, lane: str) -> F
 
 def compiler_of(commands: Commands, arch: str) -> str:
     """The compiler that kernels of an architecture are built with."""
-    import os
-
     return _first_line(commands, [f"{cross_prefix(ARCHES[arch], os.uname().machine)}gcc", "--version"])
 
 
@@ -142,8 +143,6 @@ def chosen_profiles(arch: str, name: str | None) -> list[Profile]:
 
 def lab_json(outcomes: list[Outcome]) -> dict[str, object]:
     """Results, and the jobs that failed, for programs."""
-    import json
-
     return {
         "results": [json.loads(dump_result(outcome.result)) for outcome in outcomes if outcome.result],
         "failed": [{"job": each.job.id, "trouble": each.trouble} for each in outcomes if not each.result],

@@ -14,6 +14,8 @@ CHECKS = (
     Case("style-python", "style-python", "ruff on the tool and its tests"),
     Case("style-kernel", "style-kernel", "checkpatch.pl on the kernel files and hooks"),
     Case("unit", "unit", "unit tests of the tool"),
+    Case("lab-dask", "cluster", "jobs of the lab on a local Dask cluster of two workers"),
+    Case("report-browser", "browser", "the report in headless Chromium, at two widths", long=True),
     Case("hooks", "hooks", "every hook applies to the fetched source without fuzz"),
     Case("export", "export", "git am takes the exported series"),
 )

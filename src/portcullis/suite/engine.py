@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from portcullis.commands.labbench import EXPECTED, compiler_of, expected_jobs, lab_files, of_arch
 from portcullis.core.bench import Measured
 from portcullis.core.counts import differences, parse_regions
 from portcullis.core.elf import Image
@@ -23,11 +24,14 @@ from portcullis.host.counting import counted, measured
 from portcullis.host.counts_tests import problems_alone, problems_of_counts
 from portcullis.host.emulator import emulator_for
 from portcullis.host.emulator_tests import TestPrograms, run_test
+from portcullis.host.executors import local
 from portcullis.host.guest import build_initramfs
+from portcullis.host.labjobs import run_jobs
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
+from portcullis.lab.expected import HOW_TO_UPDATE, differences, parse_expected
 from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
@@ -85,6 +89,7 @@ class Engine:
             "kselftest": self._kselftest,
             "attacks": self._attacks,
             "bench": self._bench,
+            "expected": self._expected,
             "nops": self._nops,
             "espfix": self._espfix,
             "no-calls": self._no_calls,
@@ -269,3 +274,20 @@ class Engine:
         if bad:
             return "failed", shorten(bad), str(boot.folder)
         return "passed", _bounds_held(rows, backend_of(case.machine)), str(boot.folder)
+
+    def _expected(self, case: Case) -> tuple[str, str, str]:
+        """The quick jobs of the lab count exactly what is committed."""
+        if not EXPECTED.is_file():
+            return "failed", f"{EXPECTED} is not there: {HOW_TO_UPDATE}", ""
+        options = replace(self.options, arch=case.arch)
+        jobs = expected_jobs(case.arch)
+        files = {lane: lab_files(self.workspace, options, lane) for lane in {job.lane for job in jobs}}
+        outcomes = list(run_jobs(self.workspace, [(job, files[job.lane]) for job in jobs], local()))
+        troubles = [f"{each.job.id}: {each.trouble}" for each in outcomes if not each.result]
+        results = [each.result for each in outcomes if each.result]
+        expected = of_arch(parse_expected(EXPECTED.read_text()), case.arch)
+        found = troubles or differences(expected, results, compiler_of(self.commands, case.arch))
+        if found:
+            return "failed", shorten([*found, f"if that is meant: {HOW_TO_UPDATE}"]), ""
+        same = expected.compiler == compiler_of(self.commands, case.arch)
+        return "passed", f"{len(results)} jobs" + ("" if same else ", without instructions: another compiler"), ""

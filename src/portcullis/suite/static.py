@@ -78,6 +78,19 @@ def unit(workspace: Workspace, commands: Commands) -> Outcome:
     return "passed", lines[-1].strip("= ") if lines else "", ""
 
 
+def pytest_in(folder: str) -> Callable[[Workspace, Commands], Outcome]:
+    """Pytest on a folder of tests that need more than the unit tests do; a skipped one is one that did not test."""
+
+    def check(workspace: Workspace, commands: Commands) -> Outcome:
+        finished = commands.capture([sys.executable, "-m", "pytest", "-rs", f"tests/{folder}"], cwd=workspace.root)
+        lines = finished.output.strip().splitlines()
+        if finished.status != 0 or any(line.startswith("SKIPPED") for line in lines):
+            return "failed", "\n".join(lines[-12:]), ""
+        return "passed", lines[-1].strip("= ") if lines else "", ""
+
+    return check
+
+
 def hooks(workspace: Workspace, commands: Commands) -> Outcome:
     """Every hook applies without fuzz and names a test that exists."""
     plans = [_plan(workspace, fetch(workspace, commands), arch) for arch in ARCHES]
@@ -161,6 +174,8 @@ CHECKS: dict[str, Callable[[Workspace, Commands], Outcome]] = {
     "style-python": style_python,
     "style-kernel": style_kernel,
     "unit": unit,
+    "cluster": pytest_in("cluster"),
+    "browser": pytest_in("browser"),
     "hooks": hooks,
     "export": export,
 }

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The report's page, its plots, the committed expectations and the command line of the lab."""
+
+import json
+import os
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from fakes import make_program, make_workspace
+from labfixture import results
+from portcullis.cli import main
+from portcullis.commands import labbench
+from portcullis.commands.report import page_json, render
+from portcullis.host.executors import local
+from portcullis.host.labdata import published_rows, read_profiles
+from portcullis.host.labjobs import Files, Store, run_jobs
+from portcullis.lab.expected import Expected, counts_of, differences, dump_expected, parse_expected
+from portcullis.lab.jobs import choose_jobs
+from portcullis.lab.page import make_page
+from portcullis.lab.plots import Bar, Span, curves, decades, ranges, stacked, steps
+from portcullis.lab.results import Region, Round
+from portcullis.lab.text import nanoseconds, percent
+
+
+@pytest.fixture(scope="module")
+def page():
+    return make_page(results(), read_profiles(), published_rows())
+
+
+# --- plots -------------------------------------------------------------------------------------------------
+def shapes(svg, kind):
+    return [each for each in ElementTree.fromstring(svg).iter() if each.tag.endswith(kind)]
+
+
+def test_round_numbers_of_an_axis():
+    assert steps(0, 100) == [0, 20, 40, 60, 80, 100]
+    assert steps(-1.2, 3.1) == [-1, 0, 1, 2, 3]
+    assert decades(12, 900) == [10, 100, 1000] and decades(10, 10) == [10, 100]
+
+
+def test_a_stack_is_as_long_as_its_sum_and_savings_go_left():
+    svg = stacked("x", [Bar("a", {"one": 30, "two": 60}), Bar("b", {"one": -10, "two": 45})], ("one", "two"))
+    first, second, saving, rest = (
+        (float(each.get("x")), float(each.get("width")), each.get("class")) for each in shapes(svg, "rect")
+    )
+    assert second[0] == pytest.approx(first[0] + first[1], abs=0.02) and second[1] == pytest.approx(
+        2 * first[1], abs=0.02
+    )
+    assert saving[0] + saving[1] == pytest.approx(rest[0], abs=0.02) and rest[0] == first[0]
+    assert saving[2] == first[2] == "s0" and rest[2] == "s1"
+
+
+def test_a_logarithmic_axis_has_equal_steps_for_equal_factors():
+    svg = ranges("x", [Span("a", {"t": (10, 100)}), Span("b", {"t": (100, 1000)})], ("t",), " ns", logarithmic=True)
+    one, other = (
+        float(each.get("x2")) - float(each.get("x1")) for each in shapes(svg, "line") if "range" in each.get("class")
+    )
+    assert one == pytest.approx(other, abs=0.2) and one > 50
+
+
+def test_curves_over_powers_of_two():
+    svg = curves("x", {"a": [(1, 5.0), (4, 3.0), (16, 1.0)]}, (2,), "pages", "%")
+    xs = [float(pair.split(",")[0]) for pair in shapes(svg, "polyline")[0].get("points").split()]
+    assert xs[1] - xs[0] == pytest.approx(xs[2] - xs[1], abs=0.2)
+    assert {each.get("class") for each in shapes(svg, "circle")} == {"s2"}
+
+
+def test_numbers_for_people():
+    assert [percent(part) for part in (2.2139, 0.0335, -0.00001, -0.02)] == ["221.4", "3.35", "0.00", "-2.00"]
+    assert [nanoseconds(ns) for ns in (12.34, 4560, 7.8e6)] == ["12.3 ns", "4.56 µs", "7.8 ms"]
+
+
+# --- the page ----------------------------------------------------------------------------------------------
+def test_the_page_has_what_it_should(page):
+    plots = {plot.id for part in page.parts for plot in part.plots}
+    grids = {grid.id: grid for part in page.parts for grid in part.grids}
+    for kind in ("ingredients-dear", "ingredients-batched", "size-all", "gates", "published-dear", "published-batched"):
+        assert f"{kind}-graviton3" in plots
+    table = {row[0]: row for row in grids["published-table-graviton3"].rows}
+    assert table["fork-h0/per-write"][2:5] == ("221.4%", "1.00", "fitted")
+    assert table["fork-h1/rfc"][4] == "predicted"
+    assert grids["overhead-graviton3"].columns == ("benchmark", "without", "off", "per-write", "rfc", "portcullis")
+    assert any(row[2] == "ISBs" for row in grids["even-ampereone"].rows)
+    assert all(grid.example and grid.rows for grid in grids.values())
+    assert "./portcullis bench fork --arch arm64 --design rfc" in page.commands
+    assert json.dumps(page_json(page)) and "<svg" not in json.dumps(page_json(page))
+
+
+def test_the_page_is_one_file_and_escapes_what_it_shows(page):
+    text = render(replace(page, title="<script>alert(1)</script>"))
+    assert "<script" not in text and "&lt;script&gt;" in text
+    assert not re.search(r'(src|href)="(?!#|https://)', text) and "@import" not in text
+    assert not re.search(r"<(link|img|iframe|object)\b", text)
+
+
+def test_a_refused_design_is_named_on_the_page():
+    def without_raises(result):
+        if result.design != "portcullis":
+            return result
+        regions = {name: Region(1, (Round({}, {"instructions": 5}),)) for name in result.regions}
+        return replace(result, regions=regions)
+
+    page = make_page([without_raises(each) for each in results()], read_profiles(), published_rows())
+    part = next(part for part in page.parts if part.id == "cpu-graviton3")
+    assert any("portcullis is not shown" in note and "never raised" in note for note in part.notes)
+    assert "portcullis" not in part.grids[0].columns
+
+
+def test_without_results_there_is_no_page():
+    with pytest.raises(ValueError, match="run ./portcullis bench first"):
+        make_page([], read_profiles(), published_rows())
+
+
+# --- expectations ------------------------------------------------------------------------------------------
+def test_expectations_survive_their_file_and_are_exact():
+    counted = [each for each in results() if each.design == "portcullis" and "fork" in each.job]
+    expected = Expected("gcc 12", counts_of(counted))
+    text = dump_expected(expected)
+    assert parse_expected(text) == expected and dump_expected(parse_expected(text)) == text
+    assert differences(expected, counted, "gcc 12") == []
+    name, region = next(iter(counted[0].regions.items()))
+
+    def with_one_more(counter):
+        rounds = tuple(
+            replace(each, kernel={**each.kernel, counter: each.kernel[counter] + 1}) for each in region.rounds
+        )
+        return [replace(counted[0], regions={**counted[0].regions, name: Region(region.times, rounds)})]
+
+    (line,) = differences(expected, with_one_more("isb"), "gcc 12")
+    assert re.search(r"arm64-fork-portcullis fork-h0 kernel isb: \d+, expected \d+ \(\+1\)", line)
+    assert differences(expected, with_one_more("instructions"), "gcc 12")
+    assert not differences(expected, with_one_more("instructions"), "gcc 13")
+    assert differences(expected, with_one_more("isb"), "gcc 13")
+    assert differences(expected, [], "gcc 12") == ["arm64-fork-portcullis: not counted"]
+    assert differences(Expected("gcc 12", {}), counted, "gcc 12") == ["arm64-fork-portcullis: not expected"]
+    with pytest.raises(ValueError, match="no compiler"):
+        parse_expected("[a.b]\nkernel = {}\n")
+
+
+# --- jobs and commands -------------------------------------------------------------------------------------
+GUEST = """
+for word in "$@"; do
+	case $word in
+	file:*) console=${word#file:} ;;
+	file,id=results,path=*) results=${word#file,id=results,path=} ;;
+	*,out=*) counts=${word#*,out=} ;;
+	*kpkeys_design=*) design=${word#*kpkeys_design=}; design=${design%% *} ;;
+	esac
+done
+echo run >>"@@/runs"
+echo booting >"$console"
+"""
+GOOD = """
+echo '{"region": "touch", "cpu": 0, "kernel": {"instructions": 1000, "pkey_writes": 4}}' >>"$counts"
+printf '#json {"lab": "", "design": "%s"}\\n' "${design:-off}" >"$results"
+echo '#json {"lab": "touch", "times": 2, "pages_keyed": 1}' >>"$results"
+echo 'ok 1 - touch' >>"$results"
+"""
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    monkeypatch.setattr("portcullis.host.vm.Monitor", _no_monitor)
+    workspace = make_workspace(tmp_path)
+    for name in ("kernel", "initramfs", "plugin"):
+        (tmp_path / name).write_text(name)
+
+    def run(behaviour, again=False, designs=("portcullis",)):
+        program = make_program(tmp_path, "qemu", "#!/bin/sh\n" + GUEST.replace("@@", str(tmp_path)) + behaviour)
+        files = Files(*(tmp_path / name for name in ("kernel", "initramfs", "plugin")), str(program), {})
+        jobs = [(job, files) for job in choose_jobs("arm64", ["touch"], designs, [""])]
+        return list(run_jobs(workspace, jobs, local(), again))
+
+    run.workspace, run.folder = workspace, tmp_path
+    return run
+
+
+def _no_monitor(*_args, **_kwargs):
+    raise OSError("no monitor")
+
+
+def test_only_what_is_missing_runs(lab):
+    done = GOOD + 'echo "#done 0" >>"$results"\n'
+    (first,) = lab(done)
+    assert first.fresh and first.result.regions["touch"].least() == {"instructions": 500, "pkey_writes": 2}
+    (second,) = lab(done)
+    assert not second.fresh and second.result == first.result
+    assert len(lab(done, designs=("rfc", "portcullis"))) == 2
+    assert (lab.folder / "runs").read_text().count("run") == 2
+    assert lab(done, again=True)[0].fresh
+    for path in Store(lab.workspace).folder.glob("*.json"):
+        path.write_text("{")  # of a disk that was full
+    assert lab(done)[0].fresh
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "why"),
+    [
+        (GOOD, "died before it finished"),
+        (GOOD.replace('"pages_keyed": 1', '"pages_keyed": 0') + 'echo "#done 0" >>"$results"\n', "no keyed page"),
+        (GOOD.replace('"pkey_writes": 4', '"isb": 4') + 'echo "#done 0" >>"$results"\n', "never raised"),
+        (GOOD.replace("%s", "rfc") + 'echo "#done 0" >>"$results"\n', "ran design rfc, not portcullis"),
+        (GOOD + 'printf "not ok 2 - touch # too much\\n#done 1\\n" >>"$results"\n', "too much"),
+    ],
+    ids=("dead", "no key", "no raise", "design", "failed"),
+)
+def test_a_bad_run_is_not_kept(lab, behaviour, why):
+    (outcome,) = lab(behaviour)
+    assert outcome.result is None and why in outcome.trouble
+    assert not list(Store(lab.workspace).folder.glob("*.json"))
+
+
+def test_the_newest_result_of_each_job_is_reported(lab):
+    store = Store(lab.workspace)
+    job = choose_jobs("arm64", ["touch"], ["off"], [""])[0]
+    made = next(each for each in results() if each.job == job.id)
+    for key, when in (("old", "then"), ("new", "now")):
+        store.keep(key, job, replace(made, when=when))
+    os.utime(store.folder / f"{job.id}-old.json", (1, 1))
+    assert [each.when for each in store.newest()] == ["now"]
+
+
+def test_options_that_do_not_go_together(capsys):
+    for words, why in (
+        (["--quick", "fork"], "--quick has a set of its own"),
+        (["--update-expected"], "--update-expected is of the quick set"),
+        (["--executor", "dask"], "go together"),
+        (["--scheduler", "tcp://x"], "go together"),
+        (["--workers", "0"], "above zero"),
+        (["--smp", "4"], "are of --quick"),
+        (["forks"], "there is no benchmark 'forks'"),
+        (["fork", "--arch", "arm64", "--variant", "wp"], "no variant 'wp'"),
+    ):
+        assert main(["bench", *words]) == 2
+        assert why in capsys.readouterr().err, words
+
+
+def test_bench_prints_overheads_and_says_what_failed(tmp_path, monkeypatch, capsys):
+    chosen = [each for each in results() if each.job.startswith("arm64-fork-")]
+
+    def play(_workspace, _options, jobs):
+        return [
+            labbench.Outcome(job, next((each for each in chosen if each.job == job.id), None), "it broke")
+            for job in jobs
+        ]
+
+    monkeypatch.setattr(labbench, "outcomes_of", play)
+    words = ["--cache", str(tmp_path), "bench", "fork", "--arch", "arm64"]
+    assert main([*words, "--profile", "graviton3"]) == 0
+    said = capsys.readouterr().out
+    assert "221.4%" in said and "fitted to kpkeys/fork-h0/per-write" in said
+    chosen.pop()
+    assert main([*words, "--json"]) == 1
+    shown = capsys.readouterr()
+    assert len(json.loads(shown.out)["results"]) == 4 and "it broke" in shown.err
+    assert main([*words, "--profile", "graviton9"]) == 2
+    assert main([*words, "--profile", "xeon-pks"]) == 2
+
+
+def test_report_writes_a_page(tmp_path, capsys):
+    cache = ["--cache", str(tmp_path / "cache")]
+    assert main([*cache, "report", "--out", str(tmp_path / "x.html")]) == 2
+    assert "run ./portcullis bench first" in capsys.readouterr().err
+    store = Store(make_workspace(tmp_path))
+    jobs = {job.id: job for job in choose_jobs("arm64")}
+    for each in results():
+        store.keep("k", jobs[each.job], each)
+    assert main([*cache, "report", "--out", str(tmp_path / "x.html")]) == 0
+    assert "</html>" in (tmp_path / "x.html").read_text() and "plots" in capsys.readouterr().out
+    assert main([*cache, "report", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["parts"]
+    assert main([*cache, "report", "--out", str(tmp_path / "no/x.html")]) == 2
