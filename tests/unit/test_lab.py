@@ -179,7 +179,7 @@ def test_an_overhead_has_the_same_prices_on_both_sides():
 def test_ends_of_an_overhead_are_those_of_all_corners():
     profile = made_up(instructions=cycles(1, 3), isb=cycles(2, 50), dsb=cycles(1, 70), atomic=cycles(4, 9))
     design = {"instructions": 120, "isb": 5, "dsb": 2, "atomic": 1}
-    base = {"instructions": 100, "dsb": 3, "atomic": 4}
+    base = {"instructions": 100, "dsb": 1, "atomic": 1, "isb": 30}
     found = overhead(design, base, profile)
     corners = []
     for which in range(16):
