@@ -40,6 +40,7 @@ class Row:
     mark: str
     why: str
     said: str  # the figure as it was published
+    used: bool = False  # a price of the profile was taken from it
 
     @property
     def value(self) -> float:
@@ -86,6 +87,7 @@ def _row(entry: Mapping[str, object], sources: Mapping[str, Published]) -> Row:
         str(entry.get("mark", "")),
         str(entry["why"]),
         said[kinds[0]],
+        bool(entry.get("used", False)),
     )
 
 
@@ -166,7 +168,10 @@ def _solve(profile: Profile, event: str, row: Row, counted: Counted) -> tuple[fl
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published figure and ours, in the same unit; `factor` is ours over theirs, None when it says nothing."""
+    """A published figure and ours, in the same unit; `factor` is ours over theirs, None when it says nothing.
+
+    `fitted` rows settled a price and prove nothing.
+    """
 
     row: Row
     ours: Range | None
@@ -180,7 +185,7 @@ def compare(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Co
     """Every row of the source that belongs to a profile (settled before), held against what was counted."""
     own = [row for row in rows if PROFILE_OF.get(row.source.id) == profile.name]
     fits = {cost.fit for cost in profile.costs.values() if cost.fit}
-    return tuple(_compare(row, profile, counted, row.id in fits) for row in own)
+    return tuple(_compare(row, profile, counted, row.used or row.id in fits) for row in own)
 
 
 def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comparison:
