@@ -2,6 +2,7 @@
 """The launcher: what it does on a machine that lacks packages. apt-get, sudo and id are fakes."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -121,3 +122,14 @@ def test_only_tests_of_the_emulator_need_a_cross_compiler(machine, action, cross
     done = machine("emulator", action, "--no-install")
     assert done.returncode == 2 and "ninja-build" in done.stderr
     assert ("gcc-aarch64-linux-gnu" in done.stderr) == cross
+
+
+@pytest.mark.parametrize(("words", "wanted"), [(["-k", "unit"], False), (["-k", "unit or report-browser"], True)])
+def test_a_browser_only_for_the_test_that_looks(machine, words, wanted):
+    done = machine("test", "--no-install", *words)
+    assert done.returncode == 2 and (" chromium-driver " in done.stderr) == wanted
+
+
+def test_the_report_has_packages_of_its_own(machine):
+    done = machine("report", "--no-install")
+    assert done.returncode == 2 and re.search(r"environment \S+-report is missing", done.stderr)
