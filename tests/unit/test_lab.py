@@ -241,6 +241,8 @@ def test_a_fit_that_cannot_be_says_why():
     same = {"fork-h0": {"instructions": 1000}}
     _, (fitted,) = settle(profile, ROWS, Counted([result("off", same), result("rfc", same)]))
     assert fitted.cycles is None and "no price of isb" in fitted.why
+    rows = {each.row.id: each for each in compare(replace(profile, name="graviton3"), ROWS, Counted([]))}
+    assert not rows["kpkeys/fork-h0/rfc"].fitted
 
 
 def test_ours_beside_theirs():

@@ -184,7 +184,7 @@ class Comparison:
 def compare(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Comparison, ...]:
     """Every row of the source that belongs to a profile (settled before), held against what was counted."""
     own = [row for row in rows if PROFILE_OF.get(row.source.id) == profile.name]
-    fits = {cost.fit for cost in profile.costs.values() if cost.fit}
+    fits = {cost.fit for cost in profile.costs.values() if cost.fit and cost.known}
     return tuple(_compare(row, profile, counted, row.used or row.id in fits) for row in own)
 
 
