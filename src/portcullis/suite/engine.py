@@ -31,7 +31,8 @@ from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
-from portcullis.lab.expected import HOW_TO_UPDATE, differences, parse_expected
+from portcullis.lab.expected import HOW_TO_UPDATE, parse_expected
+from portcullis.lab.expected import differences as changed_counts
 from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
@@ -286,7 +287,7 @@ class Engine:
         troubles = [f"{each.job.id}: {each.trouble}" for each in outcomes if not each.result]
         results = [each.result for each in outcomes if each.result]
         expected = of_arch(parse_expected(EXPECTED.read_text()), case.arch)
-        found = troubles or differences(expected, results, compiler_of(self.commands, case.arch))
+        found = troubles or changed_counts(expected, results, compiler_of(self.commands, case.arch))
         if found:
             return "failed", shorten([*found, f"if that is meant: {HOW_TO_UPDATE}"]), ""
         same = expected.compiler == compiler_of(self.commands, case.arch)
