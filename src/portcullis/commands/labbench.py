@@ -24,7 +24,7 @@ from portcullis.lab.expected import DESIGN, QUICK, Expected, counts_of, differen
 from portcullis.lab.jobs import VARIANTS, Job, choose_jobs
 from portcullis.lab.profile import Profile
 from portcullis.lab.results import DESIGNS, Result, dump_result
-from portcullis.lab.tables import Cell, Table, make_table
+from portcullis.lab.tables import UNEVEN, Cell, Table, make_table
 from portcullis.lab.text import event_name, percent_range, time_range
 
 EXPECTED = Path(__file__).parents[1] / "data" / "expected-counts.toml"
@@ -173,6 +173,9 @@ def print_table(shown: Table) -> None:
         else:
             print_line(f"  fitted to {fitted.row}: {event_name(fitted.event)} {fitted.cycles:.3g} cycles")
     for line in shown.lines:
+        for name, spread in line.spreads():
+            if spread > UNEVEN:
+                print_line(f"  {line.region} {name}: rounds differ by {spread:.0%} in their instructions")
         for cell in line.cells.values():
             for even in cell.break_even:
                 most = "no price is low enough" if even.cycles is None else f"at most {even.cycles:.3g} cycles"

@@ -8,7 +8,7 @@ from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
 from portcullis.lab.profile import Cost, Profile
 from portcullis.lab.published import PROFILE_OF, Comparison, Counted, Row, compare
 from portcullis.lab.results import BASES, DESIGNS, Result
-from portcullis.lab.tables import Cell, Line, Table, accept, make_table, own_variants
+from portcullis.lab.tables import UNEVEN, Cell, Line, Table, accept, make_table, own_variants
 from portcullis.lab.text import event_name, nanoseconds, percent_range, time_range
 
 MOST_SERIES = 7  # events that a plot tells apart
@@ -115,6 +115,16 @@ def _overheads(table: Table) -> Part | None:
             if settled
             else f"No price of {event_name(fitted.event)}: {fitted.why}."
         )
+    uneven = [
+        f"{line.region} {name} {100 * spread:.0f}%"
+        for line in lines
+        for name, spread in line.spreads()
+        if spread > UNEVEN
+    ]
+    if uneven:
+        notes.append(
+            f"Rounds of one run differ in their instructions, so that these rows say little: {', '.join(uneven)}."
+        )
     title = f"{table.profile.title}{', ' + table.variant if table.variant else ''}"
     grids = [_overhead_grid(table, lines)] if lines else []
     even = _break_even_grid(table, lines)
@@ -145,7 +155,7 @@ def _overhead_grid(table: Table, lines: list[Line]) -> Grid:
         f"({first.base}); with "
         f"{design} it takes {_percent(first.cells[design])} longer. The two ends are those of the prices, not "
         "of repeated "
-        "measurements: counts are the same every time. “And more” says that something counted has no known price."
+        "measurements. “And more” says that something counted has no known price."
     )
     return Grid(
         f"overhead-{_key(table)}",
@@ -421,8 +431,8 @@ def _counts(results: Iterable[Result]) -> Part:
     rows = []
     for result in sorted(results, key=lambda each: each.job):
         for name, region in result.regions.items():
-            least = region.least()
-            shown = ", ".join(f"{event} {value:g}" for event, value in least.items() if value)
+            counted = region.typical()
+            shown = ", ".join(f"{event} {value:g}" for event, value in counted.items() if value)
             rows.append(
                 (
                     name,
@@ -435,7 +445,7 @@ def _counts(results: Iterable[Result]) -> Part:
     example = (
         f"One operation of {name} with {design} is: {shown}. Over the rounds of one run the number of "
         "instructions differs by "
-        f"{spread}. The least of all rounds is taken, counted at both privilege levels."
+        f"{spread}. The round in the middle is taken, counted at both privilege levels."
     )
     grid = Grid(
         "counts-table", "Counts of one operation", ("benchmark", "design", "spread", "counts"), tuple(rows), example

@@ -105,7 +105,7 @@ class Counted:
         found = self.regions.get((arch, region, design, variant))
         if found is None:
             return None
-        return at_level(found, level).least() if level else found.least()
+        return at_level(found, level).typical() if level else found.typical()
 
     def base(self, arch: str, region: str, variant: str = "", level: str = "") -> dict | None:
         """Counters of the unprotected kernel: the stock build if it was counted, else the one switched off."""

@@ -40,11 +40,14 @@ class Region:
     times: int
     rounds: tuple[Round, ...]
 
-    def least(self) -> dict[str, float]:
-        """The least of each counter over all rounds, for one operation: timers and other tasks only ever add."""
-        totals = [each.total for each in self.rounds]
-        names = {name for total in totals for name in total}
-        return {name: min(total.get(name, 0) for total in totals) / self.times for name in sorted(names)}
+    def typical(self) -> dict[str, float]:
+        """Counters of one operation, from the round with the middle number of instructions.
+
+        One round and not the least of each counter over all: what belongs together stays together.
+        """
+        totals = sorted((each.total for each in self.rounds), key=lambda total: total.get("instructions", 0))
+        middle = totals[(len(totals) - 1) // 2]
+        return {name: value / self.times for name, value in sorted(middle.items())}
 
     def spread(self) -> float:
         """By how much the instructions of the rounds differ, as a part of the least; 0 when all are the same."""

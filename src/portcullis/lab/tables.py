@@ -11,6 +11,7 @@ from portcullis.lab.results import BASES, DESIGNS, Result, why_not_to_price
 
 DEFAULT_LIMIT = 0.05  # overhead of the break-even where nobody published one
 GATE = "gate-"
+UNEVEN = 0.05  # spread of the rounds from which a row is no longer to be trusted
 PUBLISHED_DESIGN = "rfc"  # whose published overhead is the limit
 
 
@@ -43,7 +44,12 @@ class Line:
     region: str
     base: str
     base_price: Price
+    base_spread: float
     cells: Mapping[str, Cell]
+
+    def spreads(self) -> tuple[tuple[str, float], ...]:
+        """By how much the rounds of the base and of each design differ."""
+        return ((self.base, self.base_spread), *((name, cell.spread) for name, cell in self.cells.items()))
 
     @property
     def lacks(self) -> tuple[str, ...]:
@@ -103,17 +109,17 @@ def _line(name: str, profile: Profile, counted: Counted, rows: Iterable[Row], va
         base = next((design for design in DESIGNS if found[design]), "")
     if not base:
         return None
-    below = found[base].least()  # type: ignore[union-attr]
+    below = found[base].typical()  # type: ignore[union-attr]
     cells = {}
     for design, region in found.items():
         if region is None or design == base:
             continue
-        counts = region.least()
+        counts = region.typical()
         above = overhead(counts, below, profile)
         evens = _break_evens(name, counts, below, profile, above, rows)
         priced = priced_counts(counts, profile.arch)
         cells[design] = Cell(design, priced, price(counts, profile), above, evens, region.spread())
-    return Line(name, base, price(below, profile), cells)
+    return Line(name, base, price(below, profile), found[base].spread(), cells)  # type: ignore[union-attr]
 
 
 def _break_evens(
