@@ -205,6 +205,14 @@ def test_unknown_prices_are_named_and_solved_for():
     assert solve_time({"instructions": 10, "isb": 4}, profile, "isb", 100) == pytest.approx(20)
 
 
+def test_unknown_prices_that_cannot_matter_are_left_unsaid():
+    profile = made_up(instructions=cycles(1), isb="unknown = true", dsb="unknown = true")
+    base, design = {"instructions": 10_000_000, "dsb": 9}, {"instructions": 10_000_000, "dsb": 9, "isb": 11}
+    assert overhead(design, base, profile).unknown == {"isb": 11}
+    assert overhead({**design, "isb": 9}, base, profile).unknown == {}
+    assert price(base, profile).unknown == {}
+
+
 # --- published figures -------------------------------------------------------------------------------------
 def test_published_rows_hold_together():
     assert len({row.id for row in ROWS}) == len(ROWS) == 37
@@ -298,6 +306,13 @@ def test_a_table_has_designs_side_by_side_and_refuses_one():
     (even,) = line.cells["rfc"].break_even
     assert even.event == "isb" and even.limit == pytest.approx(0.0335)
     assert even.cycles == pytest.approx((33.5 - 10) / 2)
+
+
+def test_a_cpu_without_a_price_of_instructions_is_not_shown():
+    profile = made_up(instructions=f'fit = "sctlr/syscall-invalid"\n{SOURCE}', isb=cycles(30))
+    counts = {"fork-h0": {"instructions": 1000, "isb": 1, "pkey_writes": 2}}
+    table = make_table(profile, ROWS, [result("off", counts), result("rfc", counts)])
+    assert table.lines == () and "could not be settled" in table.refused["every design"]
 
 
 # --- jobs --------------------------------------------------------------------------------------------------

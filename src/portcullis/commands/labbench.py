@@ -178,8 +178,9 @@ def print_table(shown: Table) -> None:
                 print_line(f"  {line.region} {name}: rounds differ by {spread:.0%} in their instructions")
         for cell in line.cells.values():
             for even in cell.break_even:
-                most = "no price is low enough" if even.cycles is None else f"at most {even.cycles:.3g} cycles"
-                print_line(f"  {line.region} {cell.design} below {even.limit:.2%}: {event_name(even.event)} {most}")
+                if even.cycles is not None:
+                    most = f"{event_name(even.event)} cost at most {even.cycles:.3g} cycles"
+                    print_line(f"  {line.region} {cell.design} is below {even.limit:.2%} if {most}")
 
 
 def _overhead(cell: Cell | None) -> str:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from portcullis.lab.profile import Profile, priced_counts
 
 Counts = Mapping[str, float]
+# Events of unknown price are left unsaid when they would add less than this even if they were dear.
+DEAR = 1000.0  # cycles
+NEGLIGIBLE = 0.001
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Ingredient:
 
 @dataclass(frozen=True)
 class Price:
-    """Time of one operation in cycles; `unknown` has the events that it lacks, with how many there are."""
+    """Time of one operation in cycles; `unknown` has the events that it lacks, with how many, if they matter."""
 
     cycles: Range
     ingredients: tuple[Ingredient, ...]
@@ -52,7 +55,11 @@ def price(counters: Counts, profile: Profile) -> Price:
         for low, high in [profile.costs[event].range]
     )
     total = Range(sum(each.cycles.low for each in ingredients), sum(each.cycles.high for each in ingredients))
-    return Price(total, ingredients, unknown)
+    return Price(total, ingredients, _that_matter(unknown, total.middle))
+
+
+def _that_matter(unknown: Counts, whole: float) -> dict[str, float]:
+    return {event: count for event, count in unknown.items() if abs(count) * DEAR >= NEGLIGIBLE * whole}
 
 
 @dataclass(frozen=True)
@@ -86,7 +93,7 @@ def overhead(design: Counts, base: Counts, profile: Profile) -> Overhead | None:
         if of_design.get(event, 0) != of_base.get(event, 0) and middle[event]
     }
     low, high = _ends_of_ratio(of_design, of_base, {event: profile.costs[event].range for event in events})
-    return Overhead(Range(low - 1, high - 1), share, unknown)
+    return Overhead(Range(low - 1, high - 1), share, _that_matter(unknown, whole))
 
 
 def _ends_of_ratio(above: Counts, below: Counts, costs: Mapping[str, tuple[float, float]]) -> tuple[float, float]:

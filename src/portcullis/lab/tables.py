@@ -77,6 +77,8 @@ def make_table(profile: Profile, rows: Iterable[Row], results: Iterable[Result],
     settled, fitted = settle(profile, rows, Counted([*fit_on, *own_variants(own, rows)]))
     counted = Counted(accepted)
     names = sorted({name for result in accepted for name in result.regions}, key=_order)
+    if not settled.costs["instructions"].known and names:
+        names, refused = [], refused | {"every design": "the price of an instruction could not be settled"}
     lines = [line for name in names if (line := _line(name, settled, counted, rows, variant))]
     return Table(profile.arch, variant, settled, fitted, tuple(lines), refused)
 
