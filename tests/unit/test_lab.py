@@ -347,6 +347,12 @@ def test_the_machine_of_a_job():
     assert stock.machine().mode is None and stock.machine().append == "nopcid" and stock.machine().pti is True
 
 
+def test_each_architecture_has_gates_of_its_own():
+    (x86,), (arm64,) = (choose_jobs(arch, ["gates"], variants=[""]) for arch in ("x86", "arm64"))
+    assert "gate-cr3" in x86.machine().job and "gate-sctlr" not in x86.machine().job
+    assert "gate-cr3" not in arm64.machine().job and "gate-sctlr-no-isb" in arm64.machine().job
+
+
 INPUTS = Inputs("k", "i", "p", "e", {"kernel": "6.12"})
 
 

@@ -37,6 +37,11 @@ GATES = (
     *("guard", "register", "set-memory", "cr0-wp", "cr3", "cr3-pcid", "sctlr", "sctlr-no-isb", "ttbr0", "hypercall"),
     *("mprotect", "pkey-mprotect"),
 )
+# Regions that only one architecture has.
+ONLY = {
+    **dict.fromkeys(("gate-cr0-wp", "gate-cr3", "gate-cr3-pcid"), "x86"),
+    **dict.fromkeys(("gate-hypercall", "gate-sctlr", "gate-sctlr-no-isb", "gate-ttbr0"), "arm64"),
+}
 WITH_COMMANDS = tuple(design for design in DESIGNS if design not in LANES)  # kernels that repeat operations when asked
 BENCHMARKS = {
     each.name: each
@@ -84,6 +89,13 @@ VARIANTS = {
         PLAIN,
         Variant("kpti", "page tables isolated", {"pti": True}, _ISOLATED),
         Variant(
+            "pauth-off",
+            "keys of pointer authentication stay in the tasks",
+            {"append": "kpkeys_pauth=off"},
+            ("fork", "touch", "exec", "calls"),
+            ("off", "portcullis"),
+        ),
+        Variant(
             "blocks", "linear map of blocks", {"append": "live_split=force"}, ("fork", "munmap", "vmalloc", "exec")
         ),
     ),
@@ -105,6 +117,11 @@ class Job:
         return "-".join(part for part in (self.arch, self.benchmark.name, self.design, self.variant.name) if part)
 
     @property
+    def regions(self) -> tuple[str, ...]:
+        """What it opens on its architecture."""
+        return tuple(name for name in self.benchmark.regions if ONLY.get(name, self.arch) == self.arch)
+
+    @property
     def lane(self) -> str:
         """The build that it boots."""
         return LANES.get(self.design, LANE)
@@ -116,7 +133,7 @@ class Job:
         if self.design not in ("stock", "off"):
             words.append(f"kpkeys_design={self.design}")
         mode = {"stock": None, "off": "off"}.get(self.design, "enforce")
-        regions = ",".join(self.benchmark.regions)
+        regions = ",".join(self.regions)
         machine = Machine(
             job=",".join(("lab", *self.benchmark.arguments, regions)),
             mode=mode,
