@@ -28,7 +28,8 @@ SWITCHES = {
     "gate-guard": (12, 2, 2),
     "gate-register": (2, 1, 1),
     "gate-sctlr": (4, 0, 1),
-    "gate-set-memory": (1900, 6, 9),
+    "gate-set-memory": (40_000, 6, 9),
+    "gate-sctlr-no-isb": (4, 0, 0),
 }
 
 

@@ -32,6 +32,18 @@ return [...document.querySelectorAll("svg text")].filter(each => {
   return box.right > picture.right + 1 || box.left < picture.left - 1 || box.bottom > picture.bottom + 1;
 }).map(each => each.textContent);
 """
+# Numbers of one axis that run into each other.
+CROWDED = """
+const found = [];
+document.querySelectorAll("svg").forEach(picture => {
+  const ticks = [...picture.querySelectorAll(".tick")].map(each => [each.textContent, each.getBoundingClientRect()]);
+  ticks.forEach(([text, box], number) => ticks.slice(number + 1).forEach(([other, rest]) => {
+    if (box.right > rest.left && rest.right > box.left && box.bottom > rest.top + 1 && rest.bottom > box.top + 1)
+      found.push(text + " " + other);
+  }));
+});
+return found;
+"""
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +94,7 @@ def test_everything_is_there_and_nothing_is_outside(browser, page, tmp_path, siz
     assert shown.execute_script("return document.documentElement.scrollWidth") <= SIZES[size][0]
     assert shown.execute_script(OUTSIDE) == []
     assert shown.execute_script(CUT) == []
+    assert shown.execute_script(CROWDED) == []
     assert shown.execute_script("return performance.getEntriesByType('resource').map(each => each.name)") == []
     assert [entry["message"] for entry in shown.get_log("browser") if entry["level"] == "SEVERE"] == []
 

@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from portcullis.lab.text import nanoseconds
+
 WIDTH = 360
 LEFT = 108  # of the names of bars
-RIGHT = 14
+RIGHT = 22
 ROW = 16  # height of a bar and the space below it
 BAR = 10
 TOP = 8
 AXIS = 30
+NS = " ns"  # times are said in larger units where these are shorter
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") 
 
 def _tick(x: float, y: float, text: str) -> str:
     """A number below an axis; the last one must not leave the picture."""
-    return _text(min(x, WIDTH - 2), y, text, "tick", "end" if x > WIDTH - 24 else "middle")
+    return _text(min(x, WIDTH - 2), y, text, "tick", "end" if x > WIDTH - 16 else "middle")
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str = "grid") -> str:
@@ -148,7 +151,8 @@ def ranges(label: str, spans: Sequence[Span], series: Sequence[str], unit: str, 
             )
         y += row
     grid = [_line(place(mark), TOP, place(mark), y, "zero" if not mark else "grid") for mark in marks]
-    ticks = [_tick(place(mark), y + 12, f"{mark:g}{unit}") for mark in marks]
+    said = [nanoseconds(mark) if unit == NS else f"{mark:g}{unit}" for mark in marks]
+    ticks = [_tick(place(mark), y + 12, text) for mark, text in zip(marks, said, strict=True)]
     return _svg(y + AXIS - 10, label, [*grid, *body, *ticks])
 
 
