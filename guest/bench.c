@@ -30,7 +30,7 @@
 #define VMALLOC_PAGES	64
 
 static const char * const counters[] = {
-	"pkey_reg_writes", "exceptions_open", "pkey_reg_writes_skipped", "sections",
+	"pkey_reg_writes", "exceptions_open", "sections",
 	"publishes", "pool_hits", "pool_refills", "key_tlb_flushes", "direct_map_splits",
 	"secret_sections",
 };

@@ -35,7 +35,7 @@ struct load {
 };
 
 /* kpkeys/stats as far as they are costs. */
-enum { WRITES, EXCEPTIONS_OPEN, SKIPPED, SECTIONS, PUBLISHES, POOL_HITS, PAGES_KEYED, FLUSHES, SPLITS,
+enum { WRITES, EXCEPTIONS_OPEN, SECTIONS, PUBLISHES, POOL_HITS, PAGES_KEYED, FLUSHES, SPLITS,
 	SECRETS, NR_STATS };
 
 struct load_stats {

@@ -20,7 +20,7 @@
 
 static const char * const names[NR_STATS] = {
 	[WRITES] = "pkey_reg_writes", [EXCEPTIONS_OPEN] = "exceptions_open",
-	[SKIPPED] = "pkey_reg_writes_skipped", [SECTIONS] = "sections",
+	[SECTIONS] = "sections",
 	[PUBLISHES] = "publishes", [POOL_HITS] = "pool_hits", [PAGES_KEYED] = "pages_keyed",
 	[FLUSHES] = "key_tlb_flushes", [SPLITS] = "direct_map_splits",
 	[SECRETS] = "secret_sections",

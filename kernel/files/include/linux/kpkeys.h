@@ -122,7 +122,6 @@ struct kpkeys_cpu {
 /**
  * struct kpkeys_counters - per-CPU events
  * @reg_writes: writes to the pkey register
- * @skipped: raises that found the level raised
  * @sections: lazy-MMU sections
  * @publishes: sections whose end published kernel entries
  * @exceptions_open: exceptions taken while a section was open
@@ -133,7 +132,6 @@ struct kpkeys_cpu {
  */
 struct kpkeys_counters {
 	unsigned long	reg_writes;
-	unsigned long	skipped;
 	unsigned long	sections;
 	unsigned long	publishes;
 	unsigned long	exceptions_open;
@@ -213,13 +211,15 @@ static __always_inline void __kpkeys_write_reg(kpkeys_reg_t reg)
 	raw_cpu_inc(kpkeys_counters.reg_writes);
 }
 
-static __always_inline void __kpkeys_publish(void)
+/* Return: true if what was written is good behind the next barrier only. */
+static __always_inline bool __kpkeys_publish(void)
 {
 	if (!ARCH_KPKEYS_PUBLISHES || likely(!raw_cpu_read(kpkeys_cpu.unpublished)))
-		return;
+		return false;
 	raw_cpu_write(kpkeys_cpu.unpublished, false);
 	raw_cpu_inc(kpkeys_counters.publishes);
 	arch_kpkeys_publish();
+	return true;
 }
 
 /*
@@ -234,9 +234,11 @@ static __always_inline void __kpkeys_raise(unsigned int level)
 
 static __always_inline void __kpkeys_lower(unsigned int level)
 {
-	__kpkeys_publish();
+	bool at_once = __kpkeys_publish() || level != KPKEYS_LVL_DEFAULT;
+
 	raw_cpu_write(kpkeys_cpu.level, level);
-	__kpkeys_write_reg(kpkeys_level_reg(level));
+	arch_kpkeys_lower_reg(kpkeys_level_reg(level), at_once);
+	raw_cpu_inc(kpkeys_counters.reg_writes);
 }
 
 /**
@@ -261,10 +263,8 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	/* Even when raised: a preempted lazy section comes back lowered. */
 	preempt_disable_notrace();
 	old = raw_cpu_read(kpkeys_cpu.level);
-	if (old == level) {
-		raw_cpu_inc(kpkeys_counters.skipped);
+	if (old == level)
 		return KPKEYS_LVL_UNCHANGED;
-	}
 	__kpkeys_raise(level);
 	if (level == KPKEYS_LVL_SECRET)
 		raw_cpu_inc(kpkeys_counters.secrets);
@@ -567,6 +567,26 @@ DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section, KPKEYS_LVL_PGTABLES,
 /* guard(kpkeys_pgtables_run)(): the same where lazy-MMU mode is not. */
 DEFINE_KPKEYS_GUARD(kpkeys_pgtables_run, KPKEYS_LVL_PGTABLES,
 		    kpkeys_has_runs());
+
+#define KPKEYS_LVL_NO_RUN	0xfe	/* no section was opened */
+typedef u8 class_kpkeys_entries_t;
+
+/*
+ * guard(kpkeys_entries)(nr): the scope writes @nr entries, each with a guard
+ * of its own. Several are one section.
+ */
+static __always_inline u8 class_kpkeys_entries_constructor(unsigned int nr)
+{
+	if (nr <= 1 || !kpkeys_has_runs())
+		return KPKEYS_LVL_NO_RUN;
+	return kpkeys_set_level(KPKEYS_LVL_PGTABLES);
+}
+
+static __always_inline void class_kpkeys_entries_destructor(u8 *old)
+{
+	if (*old != KPKEYS_LVL_NO_RUN)
+		kpkeys_restore_level(KPKEYS_LVL_PGTABLES, *old);
+}
 
 /* guard(kpkeys_secret)(): the scope may read and write secrets. */
 DEFINE_KPKEYS_GUARD(kpkeys_secret, KPKEYS_LVL_SECRET,

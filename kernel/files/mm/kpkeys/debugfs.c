@@ -101,7 +101,6 @@ static int stats_show(struct seq_file *m, void *v)
 	const struct kpkeys_events *e = &kpkeys_events;
 
 	show(m, "pkey_reg_writes", SUM(reg_writes));
-	show(m, "pkey_reg_writes_skipped", SUM(skipped));
 	show(m, "sections", SUM(sections));
 	show(m, "publishes", SUM(publishes));
 	show(m, "exceptions_open", SUM(exceptions_open));

@@ -5,6 +5,7 @@
 #include <linux/bitfield.h>
 #include <linux/cpu.h>
 #include <linux/efi.h>
+#include <linux/export.h>
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
@@ -84,6 +85,10 @@ bool kpkeys_wants_pages(void)
 }
 
 static bool enabling __ro_after_init;
+static bool late_lower __ro_after_init;
+
+DEFINE_STATIC_KEY_FALSE_RO(kpkeys_late_lower_key);
+EXPORT_SYMBOL_GPL(kpkeys_late_lower_key);
 
 /**
  * kpkeys_patches_alias - is kernel text to be patched by its linear alias?
@@ -99,6 +104,8 @@ bool kpkeys_patches_alias(void)
 void __init arch_cpu_finalize_init(void)
 {
 	enabling = true;
+	if (late_lower)
+		static_branch_enable(&kpkeys_late_lower_key);
 	kpkeys_hardened_pgtables_init();
 	enabling = false;
 	kpkeys_pauth_init();
@@ -112,10 +119,12 @@ void __init arch_cpu_finalize_init(void)
  */
 bool __init arch_kpkeys_option(const char *word)
 {
+	if (!strcmp(word, "late-lower"))
+		return late_lower = true;
 	return !strcmp(word, "auto") || !strcmp(word, "poe");
 }
 
-const char arch_kpkeys_options[] __initconst = "auto, poe";
+const char arch_kpkeys_options[] __initconst = "auto, poe, late-lower";
 
 /**
  * arch_kpkeys_backend - name of what keeps page tables read-only

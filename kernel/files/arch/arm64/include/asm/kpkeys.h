@@ -7,6 +7,7 @@
 #ifndef _ASM_ARM64_KPKEYS_H
 #define _ASM_ARM64_KPKEYS_H
 
+#include <linux/jump_label.h>
 #include <linux/types.h>
 #include <asm/barrier.h>
 #include <asm/esr.h>
@@ -62,6 +63,20 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 	asm volatile(__msr_s(SYS_POR_EL1, "%x0")
 		     "	isb\n"
 		     : : "rZ" (reg) : "memory");
+}
+
+DECLARE_STATIC_KEY_FALSE(kpkeys_late_lower_key);
+
+/*
+ * With kpkeys=...,late-lower the default level is in force from the next
+ * context synchronisation event on: somebody else's ISB, an exception or the
+ * return from one.
+ */
+static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once)
+{
+	asm volatile(__msr_s(SYS_POR_EL1, "%x0") : : "rZ" (reg) : "memory");
+	if (at_once || !static_branch_unlikely(&kpkeys_late_lower_key))
+		isb();
 }
 
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
