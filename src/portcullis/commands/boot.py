@@ -13,6 +13,7 @@ examples:
 import argparse
 import os
 import subprocess
+from dataclasses import replace
 
 from portcullis.commands.options import add_backend, add_build, add_dry_run, add_mode, backend_option, build_options
 from portcullis.core.lanes import LANES
@@ -35,18 +36,11 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--append", default="", metavar="WORDS", help="more kernel command line")
     parser.add_argument("--no-pks", action="store_true", help="a CPU without protection keys")
     parser.add_argument("--pti", choices=("on", "off"), help="page-table isolation (default: the kernel decides)")
-    lanes = ", ".join(lane.name for lane in LANES.values() if lane.has_designs)
-    parser.add_argument("--design", choices=DESIGNS, help=f"design of the protection, to measure (lane {lanes})")
-    parser.add_argument("--linear-map", choices=tuple(LINEAR_MAPS), help="what the linear map is made of (arm64)")
     parser.add_argument("--la57", action=argparse.BooleanOptionalAction, default=True, help="5-level page tables")
 
 
 def machine_of(options: argparse.Namespace) -> Machine:
-    """The machine that the options describe; raises ToolError for what this kernel or architecture has not."""
-    if options.design and not LANES[options.lane].has_designs:
-        raise ToolError(f"kernels of lane {options.lane} have one design only", "add: --lane lab")
-    if options.linear_map and options.arch != "arm64":
-        raise ToolError(f"the linear map of {options.arch} is what it is", "add: --arch arm64")
+    """The machine that the options describe."""
     return Machine(
         mode=options.mode,
         backend=backend_option(options),
@@ -58,8 +52,6 @@ def machine_of(options: argparse.Namespace) -> Machine:
         pti=None if options.pti is None else options.pti == "on",
         append=options.append,
         arch=options.arch,
-        design=options.design,
-        linear_map=options.linear_map,
     )
 
 
@@ -68,12 +60,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_build(parser)
     add_mode(parser)
     add_machine(parser)
+    lanes = ", ".join(lane.name for lane in LANES.values() if lane.has_designs)
+    parser.add_argument("--design", choices=DESIGNS, help=f"design of the protection, to measure (lane {lanes})")
+    parser.add_argument("--linear-map", choices=tuple(LINEAR_MAPS), help="what the linear map is made of (arm64)")
     add_dry_run(parser)
+
+
+def designed(machine: Machine, options: argparse.Namespace) -> Machine:
+    """The same with a design and a linear map; raises ToolError for what this kernel or architecture has not."""
+    if options.design and not LANES[options.lane].has_designs:
+        raise ToolError(f"kernels of lane {options.lane} have one design only", "add: --lane lab")
+    if options.linear_map and options.arch != "arm64":
+        raise ToolError(f"the linear map of {options.arch} is what it is", "add: --arch arm64")
+    return replace(machine, design=options.design, linear_map=options.linear_map)
 
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Builds what is not built yet, then hands the terminal to QEMU."""
-    machine = machine_of(options)
+    machine = designed(machine_of(options), options)
     commands = Commands(options.dry_run)
     shell = busybox(workspace, commands, options.arch, os.uname().machine)
     built = Builder(workspace, commands, build_options(options)).run()
