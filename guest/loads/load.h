@@ -35,8 +35,10 @@ struct load {
 };
 
 /* kpkeys/stats as far as they are costs. */
-enum { WRITES, EXCEPTIONS_OPEN, SECTIONS, PUBLISHES, POOL_HITS, PAGES_KEYED, FLUSHES, SPLITS,
-	SECRETS, NR_STATS };
+enum {
+	WRITES, EXCEPTIONS_OPEN, SECTIONS, PUBLISHES, POOL_HITS, PAGES_KEYED, FLUSHES,
+	SPLITS, SECRETS, NR_STATS,
+};
 
 struct load_stats {
 	long n[NR_STATS];
