@@ -11,9 +11,9 @@ from portcullis.commands.options import build_options
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.compile_kit import lab_initramfs
 from portcullis.host.emulator import emulator_for
 from portcullis.host.executors import EXECUTORS, dask, local
-from portcullis.host.guest import build_initramfs
 from portcullis.host.labdata import published_rows, read_profiles
 from portcullis.host.labjobs import Executor, Files, Outcome, run_jobs
 from portcullis.host.plugin import counting_plugin
@@ -106,12 +106,10 @@ def _executor(options: argparse.Namespace) -> Executor:
 def lab_files(workspace: Workspace, options: BuildOptions, lane: str) -> Files:
     """Builds the kernel of a lane and everything else that its jobs boot."""
     commands = Commands()
-    plugin = counting_plugin(workspace, commands, options.arch, options.jobs)
-    if plugin is None:
-        raise ToolError(f"nothing counts what {options.arch} executes", "the emulator has no plugin for it")
+    plugin = counting_plugin(workspace, commands, options.jobs)
     built = Builder(workspace, commands, replace(options, lane=lane)).run()
-    initramfs = build_initramfs(workspace, commands, options.arch)
-    emulator = emulator_for(workspace, commands, options.arch, options.jobs)
+    initramfs = lab_initramfs(workspace, commands, options.arch)
+    emulator = emulator_for(workspace, commands, options.arch, options.jobs, counts=True)
     versions = {
         "kernel": f"Linux {built.folder.name}",
         "emulator": _first_line(commands, [emulator, "--version"]),
