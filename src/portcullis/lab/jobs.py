@@ -92,7 +92,14 @@ VARIANTS = {
             "pauth-off",
             "keys of pointer authentication stay in the tasks",
             {"append": "kpkeys_pauth=off"},
-            ("fork", "touch", "exec", "calls"),
+            ("fork", "vmalloc", "vm-map-ram", "touch", "exec", "calls", "kernbench"),
+            ("off", "portcullis"),
+        ),
+        Variant(
+            "late-lower",
+            "no barrier where a section ends",
+            {"append": "kpkeys=late-lower kpkeys_pauth=off"},
+            ("fork", "munmap", "vmalloc", "vm-map-ram", "touch", "exec", "kernbench"),
             ("off", "portcullis"),
         ),
         Variant(

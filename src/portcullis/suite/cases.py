@@ -128,6 +128,7 @@ def _kselftest(mode: str) -> Case:
     )
 
 
+LATE_LOWER = "kpkeys=late-lower"
 PIE_SEEN = r"CPU features: detected: Stage-1 Permission Indirection Extension"
 NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 
@@ -164,6 +165,15 @@ ARM64 = (
         append="kvm-arm.mode=nvhe",
     ),
     _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu="max,x-poe-lazy-write=on", timeout=STRESS_TIME),
+    kunit("arm64-late-lower-kunit", arch="arm64", append=LATE_LOWER),
+    _arm64(
+        "late-lower",
+        "no barrier behind lowering, on a CPU that puts the write off as long as it may",
+        "stress",
+        cpu="max,x-poe-lazy-write=on",
+        append=LATE_LOWER,
+        timeout=STRESS_TIME,
+    ),
     _arm64("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
     *(_kselftest(mode) for mode in ("enforce", "off")),
     _arm64(
