@@ -2,35 +2,15 @@
 """Test cases of the lab: each benchmark in a quick version, in each design, with what it says about itself."""
 
 from portcullis.core.machine import DESIGNS, Machine
+from portcullis.lab.jobs import BENCHMARKS, ONLY
 from portcullis.suite.case import AMD_MACHINE, Case, boot
 
-MEMORY = ("fork-h0", "fork-h1", "munmap-h0", "munmap-h1", "touch", "mprotect")
-VMALLOC = (
-    *(f"vmalloc-p{pages}-h0" for pages in (1, 4, 16, 64, 256)),
-    *(f"vmalloc-p{pages}-h1" for pages in (16, 64, 256, 512)),
-    "vmalloc-random",
-    "vm-map-ram",
-)
 KERNBENCH = "kernbench"  # needs a guest with a compiler
-CALLS = ("exec", "syscall-invalid", "lseek", KERNBENCH)
-GATES = tuple(
-    f"gate-{gate}"
-    for gate in (
-        *("guard", "register", "set-memory", "mprotect", "pkey-mprotect", "hypercall"),
-        *("cr0-wp", "cr3", "cr3-pcid"),
-        *("sctlr", "sctlr-no-isb", "ttbr0"),
-    )
-)
-# Those that only one architecture has.
-ONLY = {
-    **dict.fromkeys(("gate-cr0-wp", "gate-cr3", "gate-cr3-pcid"), "x86"),
-    **dict.fromkeys(("gate-hypercall", "gate-sctlr", "gate-sctlr-no-isb", "gate-ttbr0"), "arm64"),
-}
 
 
 def benchmarks(arch: str) -> tuple[str, ...]:
     """Names of the benchmarks that an architecture has."""
-    return tuple(name for name in (*MEMORY, *VMALLOC, *CALLS, *GATES) if ONLY.get(name, arch) == arch)
+    return tuple(name for each in BENCHMARKS.values() for name in each.regions if ONLY.get(name, arch) == arch)
 
 
 def lab_job(names: tuple[str, ...], **options: int) -> str:
