@@ -229,7 +229,8 @@ class Engine:
         kernel, initramfs = self.kernel(case.lane, case.arch), self.initramfs(case.arch)
         boot = boot_on_bochs(self.workspace, self.commands, case.machine, kernel, initramfs, case.name)
         problems = [boot.trouble] if boot.trouble else []
-        problems += [f"console line {splat.number}: {splat.line}" for splat in scan_console(boot.console, case.allowed)]
+        splats = scan_console(boot.console, case.allowed, case.warned)
+        problems += [f"console line {splat.number}: {splat.line}" for splat in splats]
         problems += not_said(case, boot.console)
         return ("failed" if problems else "passed"), shorten(problems), str(boot.folder)
 
