@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jitgate: machine code that is writable only for the thread that is writing it.
+ *
+ * A code area gets a protection key once, when it is mapped. Opening it for
+ * writing and closing it are then one register write each, of this thread
+ * alone, without a system call: other threads go on running the code and cannot
+ * write it. Where there are no keys the library uses mprotect() and says so.
+ *
+ * Functions that return int return a negative errno when they fail, unless they
+ * say otherwise. No function ends the process, prints, or sets errno.
+ */
+#ifndef JITGATE_H
+#define JITGATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define JITGATE_API __attribute__((visibility("default")))
+#else
+#define JITGATE_API
+#endif
+
+#define JITGATE_VERSION	0x000100	/* 0.1.0 */
+
+/** enum jitgate_use - whether to use protection keys. */
+enum jitgate_use {
+	/** @JITGATE_AUTO: keys if there are any, else mprotect(). */
+	JITGATE_AUTO,
+	/** @JITGATE_ALWAYS: keys or an error. */
+	JITGATE_ALWAYS,
+	/** @JITGATE_NEVER: mprotect(). */
+	JITGATE_NEVER,
+};
+
+/** enum jitgate_backend - what keeps the areas of this process shut. */
+enum jitgate_backend {
+	/** @JITGATE_NOTHING: jitgate_init() did not succeed yet. */
+	JITGATE_NOTHING,
+	/** @JITGATE_PKEY: a protection key; rights are of each thread. */
+	JITGATE_PKEY,
+	/** @JITGATE_MPROTECT: page permissions; rights are of the process. */
+	JITGATE_MPROTECT,
+};
+
+/** struct jitgate_info - what jitgate_init() decided. */
+struct jitgate_info {
+	/** @backend: what is in use. */
+	enum jitgate_backend backend;
+	/** @key: the protection key, -1 without one. */
+	int key;
+	/**
+	 * @reason: why there is no key, 0 with one. EOPNOTSUPP: this CPU or this
+	 * architecture has none, or the kernel did not enable them. ENOSYS: the
+	 * kernel has no such system call. ENOSPC: all keys are taken. EPERM,
+	 * EACCES: a seccomp filter or a security module forbids the key, or
+	 * memory that is writable and executable. ECANCELED: nobody wanted one.
+	 */
+	int reason;
+};
+
+/**
+ * jitgate_init() - choose how areas are protected, once for the process.
+ * @use: what this caller wants.
+ *
+ * The first call decides, for all engines in the process; later ones only ask
+ * whether the decision suits them. With JITGATE_AUTO the environment variable
+ * JITGATE (auto, always or never) decides instead, unless the program runs with
+ * privileges of its file. Call it before other threads are started: those that
+ * are older than the key need jitgate_attach().
+ *
+ * A seccomp filter that kills instead of failing pkey_alloc() ends the process
+ * here; under such a filter use JITGATE_NEVER.
+ *
+ * Return: 0, or
+ * -EINVAL for an unknown @use;
+ * -EBUSY when @use is JITGATE_NEVER and a key is in use, or JITGATE_ALWAYS and
+ * another caller forbade keys;
+ * with JITGATE_ALWAYS what jitgate_info.reason says, negative.
+ */
+JITGATE_API int jitgate_init(enum jitgate_use use);
+
+/**
+ * jitgate_query() - tell what jitgate_init() decided.
+ * @info: is filled in.
+ */
+JITGATE_API void jitgate_query(struct jitgate_info *info);
+
+/**
+ * jitgate_attach() - let this thread read and run machine code.
+ *
+ * For threads that are older than the key, threads that were created inside a
+ * scope, and signal handlers that read or run machine code: to all of these the
+ * kernel gives no rights, or too many. Afterwards all areas are closed for this
+ * thread. One register write; nothing at all with mprotect(). May be called in
+ * signal handlers. Not to be called inside a scope.
+ */
+JITGATE_API void jitgate_attach(void);
+
+/** Reach of a direct jump or call: x86-64 rel32, arm64 B and BL. */
+#if defined(__aarch64__)
+#define JITGATE_REACH_JUMP	((size_t)(127u << 20))
+#else
+#define JITGATE_REACH_JUMP	((size_t)(2047u << 20))
+#endif
+
+/**
+ * JITGATE_SHARED_RUN - other threads run code of this area while it is open.
+ *
+ * It changes nothing with keys. With mprotect() the area is writable and
+ * executable for all threads while any thread has it open; without the flag it
+ * is not executable then, and a thread that runs code of it dies.
+ */
+#define JITGATE_SHARED_RUN	1u
+
+/** struct jitgate_request - what area to make; zero what does not matter. */
+struct jitgate_request {
+	/** @size: bytes to have from the start, rounded up to pages. */
+	size_t size;
+	/** @reserve: bytes it may grow to without moving; 0 means @size. */
+	size_t reserve;
+	/** @near_to: an address that its code jumps to, NULL for none. */
+	const void *near_to;
+	/** @reach: every byte of @reserve is that close to @near_to. */
+	size_t reach;
+	/** @flags: 0 or JITGATE_SHARED_RUN. */
+	unsigned int flags;
+};
+
+struct jitgate_area;
+
+/**
+ * jitgate_area_new() - map an area for machine code, closed.
+ * @area: where to put it.
+ * @request: what is wanted.
+ *
+ * Calls jitgate_init(JITGATE_AUTO) when nobody called it.
+ *
+ * Return: 0, or
+ * -EINVAL for a size of 0, unknown flags, a reserve smaller than the size, or a
+ * @near_to without a @reach;
+ * -ENOSPC when nothing that large is free within reach;
+ * -ENOMEM without memory;
+ * -EACCES, -EPERM when the system forbids to make memory executable.
+ */
+JITGATE_API int jitgate_area_new(struct jitgate_area **area,
+				 const struct jitgate_request *request);
+
+/**
+ * jitgate_area_grow() - make an area larger where it is.
+ * @area: the area.
+ * @size: bytes to have afterwards; less than it has is no change.
+ *
+ * Return: 0, -ENOSPC beyond the reserve, -ENOMEM, -EACCES or -EPERM.
+ */
+JITGATE_API int jitgate_area_grow(struct jitgate_area *area, size_t size);
+
+/**
+ * jitgate_area_free() - unmap an area.
+ * @area: the area, or NULL.
+ *
+ * No thread may run its code or have it open. Return: 0, or -EBUSY, with
+ * mprotect() only, when a thread has it open.
+ */
+JITGATE_API int jitgate_area_free(struct jitgate_area *area);
+
+/** jitgate_area_start() - first byte of @area. */
+JITGATE_API void *jitgate_area_start(const struct jitgate_area *area);
+/** jitgate_area_size() - bytes of @area that may be used. */
+JITGATE_API size_t jitgate_area_size(const struct jitgate_area *area);
+/** jitgate_area_reserve() - bytes that @area may grow to. */
+JITGATE_API size_t jitgate_area_reserve(const struct jitgate_area *area);
+
+/**
+ * jitgate_open() - begin to write machine code, this thread.
+ * @area: what is written.
+ *
+ * With keys, all areas are opened. Scopes nest. While an area is open this
+ * thread must not run code of it: arm64 and mprotect() refuse, x86-64 cannot.
+ * Signal-safe. A signal handler that interrupts a scope finds the area closed
+ * (keys) and may open it for itself.
+ *
+ * Return: the state before, which jitgate_close() takes: 0 was closed, more was
+ * open. With mprotect() also
+ * -EMFILE when this thread has 8 areas open;
+ * -EOVERFLOW 2^30 deep;
+ * -ENOMEM or another error of mprotect(). With keys it cannot fail.
+ */
+JITGATE_API int jitgate_open(struct jitgate_area *area);
+
+/**
+ * jitgate_close() - go back to a state that this thread had before.
+ * @area: what was opened.
+ * @state: what jitgate_open() or jitgate_state() returned.
+ *
+ * Closes all scopes inside, so it also is what to call when longjmp() or an
+ * exception jumped out of them. Never opens. Signal-safe.
+ *
+ * Return: 0; -EINVAL for a negative @state; with mprotect() an error of it,
+ * after which the area may be writable: there is no good answer to that but to
+ * end the process.
+ */
+JITGATE_API int jitgate_close(struct jitgate_area *area, int state);
+
+/**
+ * jitgate_state() - the state of this thread.
+ * @area: an area.
+ *
+ * For setjmp(): remember it before, jitgate_close() to it after a jump.
+ *
+ * Return: 0 closed, more is open.
+ */
+JITGATE_API int jitgate_state(const struct jitgate_area *area);
+
+/**
+ * jitgate_suspend() - close, before switching to another coroutine.
+ * @area: an area.
+ *
+ * Return: what jitgate_resume() takes, or an error as of jitgate_close().
+ */
+JITGATE_API int jitgate_suspend(struct jitgate_area *area);
+
+/**
+ * jitgate_resume() - have again what was suspended, on any thread.
+ * @area: the area.
+ * @state: what jitgate_suspend() returned.
+ *
+ * Return: 0, or an error as of jitgate_open(), -EINVAL for a negative @state.
+ */
+JITGATE_API int jitgate_resume(struct jitgate_area *area, int state);
+
+/** JITGATE_ALL_THREADS - make other threads drop what they fetched ahead. */
+#define JITGATE_ALL_THREADS	1u
+
+/**
+ * jitgate_publish() - make written code fit to be run.
+ * @start: first byte.
+ * @size: bytes.
+ * @flags: 0 or JITGATE_ALL_THREADS.
+ *
+ * Cleans and invalidates caches where the CPU does not do so by itself (arm64).
+ * Call it after the writes, open or closed, before anything runs the code.
+ * JITGATE_ALL_THREADS is for code that replaces code another thread may have
+ * run: it costs a system call, membarrier().
+ *
+ * Return: 0, -EINVAL for unknown flags; with JITGATE_ALL_THREADS an error of
+ * membarrier(), as -ENOSYS.
+ */
+JITGATE_API int jitgate_publish(const void *start, size_t size, unsigned int flags);
+
+/** struct jitgate_stats - what it took. */
+struct jitgate_stats {
+	/** @opens: calls of jitgate_open() by this thread. */
+	uint64_t opens;
+	/** @register_writes: writes of the rights register by this thread. */
+	uint64_t register_writes;
+	/** @system_calls: system calls of the library, whole process. */
+	uint64_t system_calls;
+	/** @areas: areas that exist. */
+	uint64_t areas;
+};
+
+/**
+ * jitgate_stats() - read the counters.
+ * @stats: is filled in.
+ *
+ * A signal handler that opens may make the interrupted thread lose one count.
+ */
+JITGATE_API void jitgate_stats(struct jitgate_stats *stats);
+
+/**
+ * jitgate_check() - compare all areas with what the kernel has mapped.
+ * @report: called once for each part of an area that is wrong, or NULL.
+ * @data: handed to @report.
+ *
+ * Reads /proc/self/smaps: it is slow, and nothing but a test or a rare check.
+ * An area that another thread has open by mprotect() is not looked at.
+ *
+ * Return: how many parts are wrong, or an error as of opening that file;
+ * -ENODATA when the kernel does not tell keys there.
+ */
+JITGATE_API int jitgate_check(void (*report)(const void *start, size_t size,
+					     const char *what, void *data),
+			      void *data);
+
+#if defined(__GNUC__) && !defined(__cplusplus)
+/** struct jitgate_scope - what JITGATE_SCOPE() declares. */
+struct jitgate_scope {
+	/** @area: the area. */
+	struct jitgate_area *area;
+	/** @state: what jitgate_open() returned; negative, it is not open. */
+	int state;
+};
+
+static inline void jitgate_scope_end(struct jitgate_scope *scope)
+{
+	if (scope->state >= 0)
+		jitgate_close(scope->area, scope->state);
+}
+
+/**
+ * JITGATE_SCOPE() - open until the end of the block.
+ * @name: variable that holds the scope; look at its state.
+ * @a: the area.
+ */
+#define JITGATE_SCOPE(name, a)							\
+	struct jitgate_scope name __attribute__((cleanup(jitgate_scope_end))) =	\
+		{ (a), jitgate_open(a) }
+#endif
+
+#ifdef __cplusplus
+} /* extern "C" */
+
+namespace jitgate {
+/** class scope - open until the end of the block, also when it is thrown out of. */
+class scope {
+public:
+	explicit scope(jitgate_area *area) : area_(area), state_(jitgate_open(area)) {}
+	~scope()
+	{
+		if (state_ >= 0)
+			jitgate_close(area_, state_);
+	}
+	/** state() - what jitgate_open() returned; negative, it is not open. */
+	int state() const { return state_; }
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+
+private:
+	jitgate_area *area_;
+	int state_;
+};
+}
+#endif
+
+#endif

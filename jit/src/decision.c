@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What protects the areas of this process, decided once. It has a page of its
+ * own, which is read-only afterwards: who could change the number of the key
+ * could make every later close be one of another key.
+ */
+#define _GNU_SOURCE	/* secure_getenv() */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "internal.h"
+
+union decision_page decision_page __attribute__((aligned(LARGEST_PAGE))) = {
+	.decision = { .key = -1 },
+};
+
+static enum jitgate_use asked_by_environment(void)
+{
+	const char *word = secure_getenv("JITGATE");
+
+	if (word && !strcmp(word, "never"))
+		return JITGATE_NEVER;
+	if (word && !strcmp(word, "always"))
+		return JITGATE_ALWAYS;
+	return JITGATE_AUTO;
+}
+
+/* Not to succeed in sealing it changes nothing but what an attacker can do. */
+static void decide_for(enum jitgate_backend backend, int key, int reason)
+{
+	DECISION->key = key;
+	DECISION->reason = reason;
+	atomic_store_explicit(&DECISION->backend, backend, memory_order_release);
+	count_call();
+	mprotect(&decision_page, sizeof(decision_page), PROT_READ);
+}
+
+static int decide(enum jitgate_use use)
+{
+	int key = -1;
+	int reason = use == JITGATE_NEVER ? ECANCELED : pkey_probe(&key);
+
+	if (reason && use == JITGATE_ALWAYS)
+		return -reason;
+	if (reason)
+		decide_for(JITGATE_MPROTECT, -1, reason);
+	else
+		decide_for(JITGATE_PKEY, key, 0);
+	return 0;
+}
+
+/* Whether what was decided for somebody else suits this caller, too. */
+static int agree(enum jitgate_use use)
+{
+	if (use == JITGATE_NEVER && have_key())
+		return -EBUSY;
+	if (use != JITGATE_ALWAYS || have_key())
+		return 0;
+	return DECISION->reason == ECANCELED ? -EBUSY : -DECISION->reason;
+}
+
+int jitgate_init(enum jitgate_use use)
+{
+	struct held_lock lock;
+	int result;
+
+	if (use != JITGATE_AUTO && use != JITGATE_ALWAYS && use != JITGATE_NEVER)
+		return -EINVAL;
+	if (use == JITGATE_AUTO && !decided())
+		use = asked_by_environment();
+	lock_take(&lock);
+	result = decided() ? agree(use) : decide(use);
+	lock_drop(&lock);
+	return result;
+}
+
+void jitgate_query(struct jitgate_info *info)
+{
+	info->backend = (enum jitgate_backend)atomic_load_explicit(&DECISION->backend,
+								   memory_order_acquire);
+	info->key = info->backend == JITGATE_PKEY ? DECISION->key : -1;
+	info->reason = info->backend == JITGATE_MPROTECT ? DECISION->reason : 0;
+}

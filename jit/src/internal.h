@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the library share. */
+#ifndef JITGATE_INTERNAL_H
+#define JITGATE_INTERNAL_H
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "jitgate.h"
+
+struct jitgate_area {
+	unsigned char *base;
+	size_t size;
+	size_t reserve;
+	unsigned int flags;
+	unsigned int openers;	/* threads that have it open; mprotect() only */
+	size_t seen;		/* used by jitgate_check() */
+	struct jitgate_area *next;
+};
+
+/* decision.c: read-only once it is made */
+struct decision {
+	atomic_int backend;
+	int key;
+	int reason;
+};
+
+#define DECISION (&decision_page.decision)
+
+/* Room for the largest page that an architecture has. */
+#if defined(__aarch64__)
+#define LARGEST_PAGE	65536
+#else
+#define LARGEST_PAGE	4096
+#endif
+
+union decision_page {
+	struct decision decision;
+	unsigned char page[LARGEST_PAGE];
+};
+
+extern union decision_page decision_page;
+
+static inline bool have_key(void)
+{
+	return atomic_load_explicit(&DECISION->backend, memory_order_acquire) == JITGATE_PKEY;
+}
+
+static inline bool decided(void)
+{
+	return atomic_load_explicit(&DECISION->backend, memory_order_acquire) != JITGATE_NOTHING;
+}
+
+/* lock.c: held by no signal handler, nor when one can run */
+struct held_lock {
+	sigset_t signals;
+};
+
+void lock_take(struct held_lock *lock);
+void lock_drop(struct held_lock *lock);
+
+/* stats.c */
+struct thread_counts {
+	uint64_t opens;
+	uint64_t register_writes;
+};
+
+extern _Thread_local struct thread_counts thread_counts;
+extern atomic_uint_fast64_t system_calls;
+
+static inline void count_call(void)
+{
+	atomic_fetch_add_explicit(&system_calls, 1, memory_order_relaxed);
+}
+
+/* pkey.c: all of it only where there is a key, but for the first two */
+int pkey_probe(int *key);
+void pkey_give_back(int key);
+int pkey_commit(void *start, size_t size, int key);
+int pkey_gate_state(void);
+int pkey_gate_open(void);
+void pkey_gate_close(void);
+void pkey_gate_attach(void);
+
+/* pages.c: permissions of pages, and threads that have areas open by them */
+int pages_commit(struct jitgate_area *area, unsigned char *start, size_t size);
+int pages_state(const struct jitgate_area *area);
+int pages_set_state(struct jitgate_area *area, int state);
+void pages_after_fork(struct jitgate_area *areas);
+
+/* area.c: under the lock */
+extern struct jitgate_area *all_areas;
+extern size_t area_count;
+
+/* place.c */
+size_t page_size(void);
+void *place_area(const struct jitgate_request *request, size_t reserve, int *error);
+
+#endif

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* Reserves address space, anywhere or near an address. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "lines.h"
+#include "search.h"
+
+#define MARGIN		65536		/* stays free on both sides of what is there */
+#define HEAP_ROOM	(32u << 20)	/* for brk() to grow */
+#define MOST_TRIES	16		/* others map memory meanwhile */
+
+#ifdef __aarch64__
+#define ADDRESS_LIMIT	((uintptr_t)1 << 48)
+#else
+#define ADDRESS_LIMIT	(((uintptr_t)1 << 47) - 4096)
+#endif
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE	0x100000
+#endif
+
+size_t page_size(void)
+{
+	return sysconf(_SC_PAGESIZE);
+}
+
+static void *map_reserve(uintptr_t at, size_t size)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	void *hint = (void *)at;
+	void *got;
+
+	count_call();
+	got = mmap(hint, size, PROT_NONE, at ? flags | MAP_FIXED_NOREPLACE : flags, -1, 0);
+	if (!at || got == MAP_FAILED || got == hint)
+		return got;
+	/* Kernels before 4.17 take the address for a hint. */
+	count_call();
+	munmap(got, size);
+	errno = EEXIST;
+	return MAP_FAILED;
+}
+
+static void take(struct search *search, const struct mapping *mapping)
+{
+	uintptr_t start = mapping->start > MARGIN ? mapping->start - MARGIN : 0;
+
+	/* What lies above the limit is the kernel's. */
+	if (mapping->end < ADDRESS_LIMIT)
+		search_taken(search, start,
+			     mapping->end + (mapping->heap ? HEAP_ROOM : MARGIN));
+	else
+		search_taken(search, start, mapping->end);
+}
+
+static int find(const struct jitgate_request *request, size_t size, uintptr_t limit,
+		uintptr_t *at)
+{
+	struct mapping mapping;
+	struct search search;
+	struct lines lines;
+	char line[256];
+	int error = lines_open(&lines, "/proc/self/maps");
+
+	if (error)
+		return error;
+	search_begin(&search, (uintptr_t)request->near_to, request->reach, size, page_size(),
+		     limit);
+	while (lines_next(&lines, line, sizeof(line)))
+		if (parse_mapping(line, &mapping))
+			take(&search, &mapping);
+	lines_close(&lines);
+	*at = search_end(&search);
+	return *at ? 0 : -ENOSPC;
+}
+
+static void *place_near(const struct jitgate_request *request, size_t size, int *error)
+{
+	uintptr_t limit = ADDRESS_LIMIT;
+	int tries = MOST_TRIES;
+	uintptr_t at;
+	void *got;
+
+	while (tries--) {
+		*error = find(request, size, limit, &at);
+		if (*error)
+			return NULL;
+		got = map_reserve(at, size);
+		if (got != MAP_FAILED)
+			return got;
+		/* Taken meanwhile, or more than this kernel gives to programs. */
+		if (errno != EEXIST)
+			limit = at;
+	}
+	*error = -ENOSPC;
+	return NULL;
+}
+
+void *place_area(const struct jitgate_request *request, size_t reserve, int *error)
+{
+	void *got;
+
+	if (request->near_to)
+		return place_near(request, reserve, error);
+	got = map_reserve(0, reserve);
+	*error = got == MAP_FAILED ? -errno : 0;
+	return *error ? NULL : got;
+}

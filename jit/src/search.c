@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "search.h"
+
+#define LOWEST	65536	/* of what programs are given */
+
+static uintptr_t round_down(uintptr_t value, size_t page)
+{
+	return value & ~((uintptr_t)page - 1);
+}
+
+static uintptr_t round_up(uintptr_t value, size_t page)
+{
+	return round_down(value + page - 1, page);
+}
+
+void search_begin(struct search *search, uintptr_t near_to, size_t reach, size_t size,
+		  size_t page, uintptr_t limit)
+{
+	uintptr_t low = near_to > reach ? near_to - reach : 0;
+	uintptr_t high = near_to < limit && reach < limit - near_to ? near_to + reach + 1 : limit;
+
+	*search = (struct search){
+		.near_to = round_down(near_to, page),
+		.low = round_up(low > LOWEST ? low : LOWEST, page),
+		.high = round_down(high, page),
+		.size = size,
+		.page = page,
+	};
+	search->gap = search->low;
+}
+
+static uintptr_t farthest(const struct search *search, uintptr_t start)
+{
+	uintptr_t last = start + search->size - 1;
+	uintptr_t above = last > search->near_to ? last - search->near_to : 0;
+	uintptr_t below = search->near_to > start ? search->near_to - start : 0;
+
+	return above > below ? above : below;
+}
+
+static void consider(struct search *search, uintptr_t start, uintptr_t end)
+{
+	uintptr_t half = round_down(search->size / 2, search->page);
+	uintptr_t at = search->near_to > half ? search->near_to - half : 0;
+	uintptr_t distance;
+
+	if (end <= start || end - start < search->size)
+		return;
+	if (at > end - search->size)
+		at = end - search->size;
+	if (at < start)
+		at = start;
+	distance = farthest(search, at);
+	if (search->found && distance >= search->distance)
+		return;
+	search->found = true;
+	search->best = at;
+	search->distance = distance;
+}
+
+void search_taken(struct search *search, uintptr_t start, uintptr_t end)
+{
+	consider(search, search->gap, start < search->high ? start : search->high);
+	if (end > search->gap)
+		search->gap = end;
+}
+
+uintptr_t search_end(struct search *search)
+{
+	consider(search, search->gap, search->high);
+	return search->found ? search->best : 0;
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/* Areas, and what system calls do to them behind the library's back. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests.h"
+
+#define AREAS	16
+
+static char complaint[256];
+static const void *complained_at;
+
+static void remember(const void *start, size_t size, const char *what, void *data)
+{
+	CHECK(data == complaint);
+	CHECK(size > 0);
+	complained_at = start;
+	strncpy(complaint, what, sizeof(complaint) - 1);
+}
+
+static void expect_complaint(const void *at, const char *what)
+{
+	CHECK_EQUAL(jitgate_check(remember, complaint), 1);
+	CHECK(complained_at == at);
+	if (strcmp(complaint, what))
+		fail_at(__FILE__, __LINE__, "'%s' and not '%s'", complaint, what);
+}
+
+static char *page_of(struct jitgate_area *area, int number)
+{
+	return (char *)jitgate_area_start(area) + number * sysconf(_SC_PAGESIZE);
+}
+
+void sixteen_areas(void)
+{
+	struct jitgate_area *areas[AREAS];
+	int i;
+
+	begin();
+	for (i = 0; i < AREAS; i++) {
+		areas[i] = make_area(5000);
+		emit(areas[i], 0, i);
+	}
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+	for (i = 0; i < AREAS; i++) {
+		CHECK_EQUAL(run(areas[i], 0), i);
+		CHECK(!can_write(areas[i]));
+	}
+	CHECK_EQUAL(jitgate_open(areas[3]), 0);
+	for (i = 0; i < AREAS; i++)
+		CHECK_EQUAL(can_write(areas[i]), with_keys || i == 3);
+	CHECK_EQUAL(jitgate_close(areas[3], 0), 0);
+	for (i = 0; i < AREAS; i++) {
+		CHECK(!can_write(areas[i]));
+		CHECK_EQUAL(jitgate_area_free(areas[i]), 0);
+	}
+}
+
+void sound_areas(void)
+{
+	struct jitgate_request request = { .size = 5000, .reserve = 100000 };
+	struct jitgate_area *area;
+
+	begin();
+	CHECK_EQUAL(jitgate_check(remember, complaint), 0);
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	CHECK_EQUAL(jitgate_check(remember, complaint), 0);
+	CHECK_EQUAL(jitgate_open(area), 0);
+	CHECK_EQUAL(jitgate_check(remember, complaint), 0);
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+	mprotect((char *)jitgate_area_start(area) + jitgate_area_size(area), 1,
+		 PROT_READ | PROT_WRITE);
+	expect_complaint((char *)jitgate_area_start(area) + jitgate_area_size(area),
+			 "is in use beyond the area");
+}
+
+/* The new memory has no key: anybody may write it. */
+void mmap_over(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct jitgate_area *area;
+	char *victim;
+
+	begin();
+	area = make_area(4 * page);
+	victim = page_of(area, 1);
+	CHECK(mmap(victim, page, PROT_READ | PROT_WRITE | PROT_EXEC,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == victim);
+	CHECK(!faults(write_byte, victim, area, NULL));
+	expect_complaint(victim, with_keys ? "has not the key" : "has other permissions");
+	CHECK(!can_write(area));
+}
+
+/* The key stays and has the last word. */
+void mprotect_over(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct jitgate_area *area;
+	struct fault fault;
+	char *victim;
+
+	begin();
+	area = make_area(4 * page);
+	victim = page_of(area, 2);
+	CHECK_EQUAL(mprotect(victim, page, PROT_READ | PROT_WRITE), 0);
+	CHECK_EQUAL(faults(write_byte, victim, area, &fault), with_keys);
+	if (with_keys)
+		CHECK_EQUAL(fault.code, SEGV_PKUERR);
+	expect_complaint(victim, "has other permissions");
+}
+
+/* The content goes, even closed; the protection stays. */
+void madvise_over(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct jitgate_area *area;
+
+	begin();
+	area = make_area(4 * page);
+	emit(area, page, 4);
+	CHECK(*page_of(area, 1));
+	CHECK_EQUAL(madvise(page_of(area, 1), page, MADV_DONTNEED), 0);
+	CHECK(!*page_of(area, 1));
+	CHECK(faults(write_byte, page_of(area, 1), area, NULL));
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+	emit(area, page, 4);
+	CHECK_EQUAL(run(area, page), 4);
+}
+
+void munmap_hole(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct jitgate_area *area;
+
+	begin();
+	area = make_area(4 * page);
+	munmap(page_of(area, 1), page);
+	expect_complaint(jitgate_area_start(area), "is not all mapped");
+}
+
+void grow_and_free(void)
+{
+	struct jitgate_request request = { .size = 1, .reserve = 1 << 20 };
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct jitgate_area *area;
+	char *start;
+
+	begin();
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	start = jitgate_area_start(area);
+	CHECK_EQUAL(jitgate_area_size(area), page);
+	CHECK_EQUAL(jitgate_area_reserve(area), 1 << 20);
+	CHECK(faults(read_byte, start + page, area, NULL));
+	CHECK_EQUAL(jitgate_area_grow(area, 3 * page - 1), 0);
+	CHECK_EQUAL(jitgate_area_size(area), 3 * page);
+	CHECK(jitgate_area_start(area) == start);
+	emit(area, 2 * page, 12);
+	CHECK_EQUAL(run(area, 2 * page), 12);
+	CHECK_EQUAL(jitgate_area_grow(area, 1), 0);
+	CHECK_EQUAL(jitgate_area_size(area), 3 * page);
+	CHECK_EQUAL(jitgate_open(area), 0);
+	CHECK_EQUAL(jitgate_area_grow(area, 5 * page), 0);
+	CHECK(can_write(area));
+	if (!with_keys)
+		CHECK_EQUAL(jitgate_area_free(area), -EBUSY);
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+	CHECK(!can_write(area));
+	CHECK_EQUAL(jitgate_area_grow(area, (1 << 20) + 1), -ENOSPC);
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+	CHECK_EQUAL(jitgate_area_free(area), 0);
+	CHECK_EQUAL(jitgate_area_free(NULL), 0);
+	CHECK_EQUAL(madvise(start, page, MADV_NORMAL), -1);
+}
+
+static uintptr_t distance(uintptr_t a, uintptr_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+void near_code(void)
+{
+	uintptr_t here = (uintptr_t)near_code, start;
+	struct jitgate_request request = {
+		.size = 4096,
+		.reserve = 8 << 20,
+		.near_to = (const void *)here,
+		.reach = JITGATE_REACH_JUMP,
+	};
+	struct jitgate_area *area;
+	int i;
+
+	begin();
+	for (i = 0; i < 5; i++) {
+		CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+		start = (uintptr_t)jitgate_area_start(area);
+		CHECK(distance(start, here) <= JITGATE_REACH_JUMP);
+		CHECK(distance(start + (8 << 20) - 1, here) <= JITGATE_REACH_JUMP);
+		emit(area, 0, i);
+		CHECK_EQUAL(run(area, 0), i);
+	}
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+	CHECK(sbrk(1 << 20) != (void *)-1);
+}
+
+/* Two areas cannot both have the only place there is. */
+void near_nothing(void)
+{
+	struct jitgate_request request = { .size = 1 << 20, .reach = 1 << 20 };
+	struct jitgate_area *area;
+	char *room;
+
+	begin();
+	room = mmap(NULL, 4 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(room != MAP_FAILED);
+	request.near_to = room + (2 << 20);
+	CHECK_EQUAL(jitgate_area_new(&area, &request), -ENOSPC);
+	munmap(room, 4 << 20);
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	CHECK_EQUAL(jitgate_area_new(&area, &request), -ENOSPC);
+}
+
+void bad_requests(void)
+{
+	static const struct jitgate_request bad[] = {
+		{ .size = 0 },
+		{ .size = SIZE_MAX },
+		{ .size = 4096, .reserve = 100 },
+		{ .size = 4096, .flags = 2 },
+		{ .size = 4096, .near_to = bad },
+	};
+	struct jitgate_request huge = { .size = 4096, .reserve = SIZE_MAX / 8 };
+	struct jitgate_area *area = NULL;
+	size_t i;
+
+	begin();
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_EQUAL(jitgate_area_new(&area, &bad[i]), -EINVAL);
+	CHECK_EQUAL(jitgate_area_new(&area, &huge), -ENOMEM);
+	CHECK(!area);
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+}

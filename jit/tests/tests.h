@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Tests: each a function that runs in a process of its own, with each backend. */
+#ifndef JITGATE_TESTS_H
+#define JITGATE_TESTS_H
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "jitgate.h"
+
+#define TESTS(X)			\
+	X(write_and_run)		\
+	X(write_while_closed)		\
+	X(close_is_final)		\
+	X(nesting)			\
+	X(scopes)			\
+	X(jump_out)			\
+	X(jump_out_of_handler)		\
+	X(coroutines)			\
+	X(coroutine_moves)		\
+	X(older_thread)			\
+	X(newer_thread)			\
+	X(thread_born_in_scope)		\
+	X(random_threads)		\
+	X(forked)			\
+	X(forked_in_scope)		\
+	X(forked_beside_scope)		\
+	X(signal_in_scope)		\
+	X(signal_storm)			\
+	X(sixteen_areas)		\
+	X(decided_once)			\
+	X(environment)			\
+	X(sealed_decision)		\
+	X(keys_taken)			\
+	X(filtered_alloc)		\
+	X(no_such_call)			\
+	X(filtered_mprotect)		\
+	X(filter_that_kills)		\
+	X(no_writable_code)		\
+	X(sound_areas)			\
+	X(mmap_over)			\
+	X(mprotect_over)		\
+	X(madvise_over)			\
+	X(munmap_hole)			\
+	X(grow_and_free)		\
+	X(near_code)			\
+	X(near_nothing)			\
+	X(bad_requests)			\
+	X(many_open)			\
+	X(counters)			\
+	X(publish_to_all)
+
+#define X(name) void name(void);
+TESTS(X)
+#undef X
+
+/* Ends the test. */
+void fail_at(const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4), noreturn));
+void skip(const char *reason) __attribute__((noreturn));
+
+#define CHECK(condition)								\
+	do {										\
+		if (!(condition))							\
+			fail_at(__FILE__, __LINE__, "%s", #condition);			\
+	} while (0)
+
+#define CHECK_EQUAL(is, expected)							\
+	do {										\
+		long long is_ = (is), expected_ = (expected);				\
+											\
+		if (is_ != expected_)							\
+			fail_at(__FILE__, __LINE__, "%s is %lld, not %lld", #is, is_,	\
+				expected_);						\
+	} while (0)
+
+/* Whether this run is the one with keys; skips the test when there are none. */
+extern bool with_keys;
+bool keys_here(void);
+void begin(void);
+
+/* Size bytes, closed. */
+struct jitgate_area *make_area(size_t size);
+
+/* Writes a function that returns a number; the area is closed before and after. */
+void emit(struct jitgate_area *area, size_t offset, int number);
+/* The same without opening. */
+void store_function(void *at, int number);
+int run(struct jitgate_area *area, size_t offset);
+
+/* What a fault said. */
+struct fault {
+	volatile int code;
+	void *volatile address;
+	volatile int key;
+};
+
+#ifndef SEGV_PKUERR
+#define SEGV_PKUERR	4
+#endif
+
+/*
+ * Do something that may fault, and return whether it did. Afterwards this
+ * thread's rights are what they were, as jitgate_state() knows them.
+ */
+bool faults(void (*function)(void *), void *argument, struct jitgate_area *area,
+	    struct fault *fault);
+void write_byte(void *at);
+void read_byte(void *at);
+bool can_write(struct jitgate_area *area);
+
+/* Runs a function in a child; returns its wait status. */
+int in_child(void (*function)(void *), void *argument);
+
+#endif

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+/* Threads: older than the key, born in a scope, and many at once. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "tests.h"
+
+#define THREADS		8
+#define ROUNDS		3000
+
+static sem_t go;
+static struct jitgate_area *area;
+
+static void run_it(void *unused)
+{
+	(void)unused;
+	CHECK_EQUAL(run(area, 0), 7);
+}
+
+static void *older(void *unused)
+{
+	struct fault fault;
+	void *start;
+
+	(void)unused;
+	sem_wait(&go);
+	start = jitgate_area_start(area);
+	if (with_keys) {
+		/* Not faults(), which would attach this thread. */
+		CHECK_EQUAL(jitgate_state(area), 0);
+		CHECK(faults(read_byte, start, area, &fault));
+		CHECK_EQUAL(fault.code, SEGV_PKUERR);
+	}
+	jitgate_attach();
+	CHECK(!faults(read_byte, start, area, NULL));
+	CHECK(!faults(run_it, NULL, area, NULL));
+	CHECK(!can_write(area));
+	CHECK_EQUAL(jitgate_open(area), 0);
+	CHECK(can_write(area));
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+	return NULL;
+}
+
+/* As older(), but it only attaches: faults() must not have repaired anything. */
+static void *older_attaches(void *unused)
+{
+	(void)unused;
+	sem_wait(&go);
+	jitgate_attach();
+	CHECK_EQUAL(run(area, 0), 7);
+	read_byte(jitgate_area_start(area));
+	return NULL;
+}
+
+void older_thread(void)
+{
+	pthread_t a, b;
+
+	if (with_keys && !keys_here())
+		skip("no protection keys here");
+	sem_init(&go, 0, 0);
+	pthread_create(&a, NULL, older, NULL);
+	pthread_create(&b, NULL, older_attaches, NULL);
+	begin();
+	area = make_area(4096);
+	emit(area, 0, 7);
+	sem_post(&go);
+	sem_post(&go);
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+}
+
+static void *newer(void *unused)
+{
+	(void)unused;
+	CHECK_EQUAL(run(area, 0), 7);
+	CHECK(!can_write(area));
+	emit(area, 0, 8);
+	return NULL;
+}
+
+void newer_thread(void)
+{
+	pthread_t thread;
+
+	begin();
+	area = make_area(4096);
+	emit(area, 0, 7);
+	pthread_create(&thread, NULL, newer, NULL);
+	pthread_join(thread, NULL);
+	CHECK_EQUAL(run(area, 0), 8);
+}
+
+static void *born_in_scope(void *unused)
+{
+	(void)unused;
+	CHECK(can_write(area));	/* inherited, or of the process */
+	jitgate_attach();
+	CHECK_EQUAL(jitgate_state(area), 0);
+	if (with_keys)
+		CHECK(!can_write(area));
+	return NULL;
+}
+
+void thread_born_in_scope(void)
+{
+	pthread_t thread;
+
+	begin();
+	area = make_area(4096);
+	CHECK_EQUAL(jitgate_open(area), 0);
+	pthread_create(&thread, NULL, born_in_scope, NULL);
+	pthread_join(thread, NULL);
+	CHECK(can_write(area));
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+	CHECK(!can_write(area));
+}
+
+static unsigned int next_random(unsigned int *seed)
+{
+	*seed = *seed * 1103515245 + 12345;
+	return *seed >> 16;
+}
+
+/* Every thread writes a byte of its own. */
+static void *open_at_random(void *number)
+{
+	unsigned int seed = (uintptr_t)number * 7919 + 1;
+	unsigned char *mine = (unsigned char *)jitgate_area_start(area) + 64 * (uintptr_t)number;
+	int state, i;
+
+	for (i = 0; i < ROUNDS; i++) {
+		if (next_random(&seed) & 1) {
+			state = jitgate_open(area);
+			CHECK(state >= 0);
+			CHECK(!faults(write_byte, mine, area, NULL));
+			CHECK_EQUAL(jitgate_close(area, state), 0);
+		} else if (with_keys && next_random(&seed) % 16 == 0) {
+			CHECK(faults(write_byte, mine, area, NULL));
+		}
+		CHECK_EQUAL(jitgate_state(area), 0);
+	}
+	return NULL;
+}
+
+static atomic_bool ended;
+
+static void *keep_checking(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&ended)) {
+		CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+		usleep(1000);
+	}
+	return NULL;
+}
+
+void random_threads(void)
+{
+	pthread_t threads[THREADS], checker;
+	uintptr_t i;
+
+	begin();
+	area = make_area(4096);
+	pthread_create(&checker, NULL, keep_checking, NULL);
+	for (i = 0; i < THREADS; i++)
+		pthread_create(&threads[i], NULL, open_at_random, (void *)i);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	atomic_store(&ended, true);
+	pthread_join(checker, NULL);
+	CHECK(!can_write(area));
+}
