@@ -132,6 +132,11 @@ struct jitgate_request {
 	unsigned int flags;
 };
 
+/*
+ * An area. Any number of threads may open, close and run the same one; two that
+ * grow it, or one that grows it and another that asks for its size, have to agree
+ * among themselves.
+ */
 struct jitgate_area;
 
 /**
@@ -253,8 +258,8 @@ JITGATE_API int jitgate_resume(struct jitgate_area *area, int state);
  */
 JITGATE_API int jitgate_publish(const void *start, size_t size, unsigned int flags);
 
-/** struct jitgate_stats - what it took. */
-struct jitgate_stats {
+/** struct jitgate_counts - what it took. */
+struct jitgate_counts {
 	/** @opens: calls of jitgate_open() by this thread. */
 	uint64_t opens;
 	/** @register_writes: writes of the rights register by this thread. */
@@ -269,9 +274,10 @@ struct jitgate_stats {
  * jitgate_stats() - read the counters.
  * @stats: is filled in.
  *
- * A signal handler that opens may make the interrupted thread lose one count.
+ * This call makes two system calls itself, and counts them. A signal handler that
+ * opens may make the interrupted thread lose one count.
  */
-JITGATE_API void jitgate_stats(struct jitgate_stats *stats);
+JITGATE_API void jitgate_stats(struct jitgate_counts *stats);
 
 /**
  * jitgate_check() - compare all areas with what the kernel has mapped.
@@ -279,7 +285,8 @@ JITGATE_API void jitgate_stats(struct jitgate_stats *stats);
  * @data: handed to @report.
  *
  * Reads /proc/self/smaps: it is slow, and nothing but a test or a rare check.
- * An area that another thread has open by mprotect() is not looked at.
+ * The permissions of an area that a thread has open by mprotect() are not looked
+ * at. @report must not call the library.
  *
  * Return: how many parts are wrong, or an error as of opening that file;
  * -ENODATA when the kernel does not tell keys there.

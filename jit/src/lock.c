@@ -18,6 +18,7 @@ void lock_take(struct held_lock *lock)
 	sigset_t all;
 
 	sigfillset(&all);
+	count_call();
 	pthread_sigmask(SIG_BLOCK, &all, &lock->signals);
 	pthread_mutex_lock(&mutex);
 }
@@ -25,6 +26,7 @@ void lock_take(struct held_lock *lock)
 void lock_drop(struct held_lock *lock)
 {
 	pthread_mutex_unlock(&mutex);
+	count_call();
 	pthread_sigmask(SIG_SETMASK, &lock->signals, NULL);
 }
 

@@ -5,14 +5,14 @@
 _Thread_local struct thread_counts thread_counts;
 atomic_uint_fast64_t system_calls;
 
-void jitgate_stats(struct jitgate_stats *stats)
+void jitgate_stats(struct jitgate_counts *stats)
 {
 	struct held_lock lock;
 
-	stats->opens = thread_counts.opens;
-	stats->register_writes = thread_counts.register_writes;
-	stats->system_calls = atomic_load_explicit(&system_calls, memory_order_relaxed);
 	lock_take(&lock);
 	stats->areas = area_count;
 	lock_drop(&lock);
+	stats->opens = thread_counts.opens;
+	stats->register_writes = thread_counts.register_writes;
+	stats->system_calls = atomic_load_explicit(&system_calls, memory_order_relaxed);
 }

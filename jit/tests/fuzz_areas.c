@@ -123,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *input, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *input, size_t length)
 {
-	struct jitgate_stats stats;
+	struct jitgate_counts stats;
 	int i;
 
 	/* The books are those of mprotect(), where every area has a depth of its own. */

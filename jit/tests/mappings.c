@@ -2,6 +2,7 @@
 /* Areas, and what system calls do to them behind the library's back. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -142,6 +143,29 @@ void munmap_hole(void)
 	expect_complaint(jitgate_area_start(area), "is not all mapped");
 }
 
+/* The kernel keeps to this thread's rights, but not in this file: docs/jitgate.md says so. */
+void written_by_kernel(void)
+{
+	struct jitgate_area *area;
+	int ends[2], memory;
+	off_t at;
+
+	begin();
+	area = make_area(4096);
+	at = (off_t)(uintptr_t)jitgate_area_start(area);
+	CHECK_EQUAL(pipe(ends), 0);
+	CHECK_EQUAL(write(ends[1], "ab", 2), 2);
+	CHECK_EQUAL(read(ends[0], jitgate_area_start(area), 1), -1);
+	CHECK_EQUAL(errno, EFAULT);
+	CHECK_EQUAL(jitgate_open(area), 0);
+	CHECK_EQUAL(read(ends[0], jitgate_area_start(area), 1), 1);
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+	memory = open("/proc/self/mem", O_RDWR);
+	CHECK(memory >= 0);
+	CHECK_EQUAL(pwrite(memory, "c", 1, at), 1);
+	CHECK_EQUAL(*(char *)jitgate_area_start(area), 'c');
+}
+
 void grow_and_free(void)
 {
 	struct jitgate_request request = { .size = 1, .reserve = 1 << 20 };
@@ -235,11 +259,13 @@ void bad_requests(void)
 	struct jitgate_request huge = { .size = 4096, .reserve = SIZE_MAX / 8 };
 	struct jitgate_area *area = NULL;
 	size_t i;
+	int error;
 
 	begin();
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK_EQUAL(jitgate_area_new(&area, &bad[i]), -EINVAL);
-	CHECK_EQUAL(jitgate_area_new(&area, &huge), -ENOMEM);
+	error = jitgate_area_new(&area, &huge);
+	CHECK(error == -ENOMEM || error == -EINVAL);	/* the latter from valgrind */
 	CHECK(!area);
 	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
 }

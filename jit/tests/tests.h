@@ -44,13 +44,15 @@
 	X(mprotect_over)		\
 	X(madvise_over)			\
 	X(munmap_hole)			\
+	X(written_by_kernel)		\
 	X(grow_and_free)		\
 	X(near_code)			\
 	X(near_nothing)			\
 	X(bad_requests)			\
 	X(many_open)			\
 	X(counters)			\
-	X(publish_to_all)
+	X(publish_to_all)		\
+	X(example)
 
 #define X(name) void name(void);
 TESTS(X)

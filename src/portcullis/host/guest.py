@@ -21,7 +21,7 @@ def build_initramfs(workspace: Workspace, commands: Commands, arch: str = "x86",
     `shell` is a static busybox for `arch`.
     """
     suffix = "" if arch == "x86" else f"-{arch}"
-    output = workspace.folder(f"guest{suffix}")
+    output = _output(workspace, arch)
     target = workspace.cache / f"initramfs{suffix}{'-shell' if shell else ''}.cpio.gz"
     prefix = cross_prefix(ARCHES[arch], os.uname().machine)
     with locked(workspace.cache / "guest.lock"):
@@ -38,6 +38,15 @@ def build_initramfs(workspace: Workspace, commands: Commands, arch: str = "x86",
         if not target.is_file() or target.read_bytes() != archive:
             write_whole(target, archive)
     return target
+
+
+def _output(workspace: Workspace, arch: str) -> Path:
+    return workspace.folder("guest" if arch == "x86" else f"guest-{arch}")
+
+
+def guest_init(workspace: Workspace, arch: str) -> Path:
+    """The guest's first program, as build_initramfs() left it."""
+    return _output(workspace, arch) / "init"
 
 
 def _entries(workspace: Workspace, output: Path, shell: Path | None) -> list[Entry]:

@@ -6,6 +6,7 @@ from portcullis.core.machine import Machine
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
+from portcullis.suite.jitgate import JITGATE
 from portcullis.suite.lab import LAB
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
@@ -228,6 +229,7 @@ CASES = (
     *arm64_matrix(),
     *EMULATOR,
     *COUNTS,
+    *JITGATE,
 )
 
 

@@ -12,6 +12,7 @@ from portcullis.core.bench import Measured
 from portcullis.core.counts import differences, parse_regions
 from portcullis.core.elf import Image
 from portcullis.core.emulator import test_by_case
+from portcullis.core.jitgate import problems_of_guest
 from portcullis.core.jumplabels import problems_of_sites, sites_of_key
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
@@ -25,7 +26,8 @@ from portcullis.host.counts_tests import problems_alone, problems_of_counts
 from portcullis.host.emulator import emulator_for
 from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.executors import local
-from portcullis.host.guest import build_initramfs
+from portcullis.host.guest import build_initramfs, guest_init
+from portcullis.host.jitgate import Jitgate
 from portcullis.host.labjobs import run_jobs
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
@@ -37,6 +39,7 @@ from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
 from portcullis.suite.lab import KERNBENCH
+from portcullis.suite.jitgate import has_user_keys
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
 INLINED = "__kern_my_cpu_offset"
@@ -98,6 +101,8 @@ class Engine:
             "counts": self._counts,
             "counts-part": self._counts_part,
             "repeatable": self._repeatable,
+            "jit": self._jit,
+            "jit-guest": self._jit_guest,
         }
         if case.kind in own:
             return own[case.kind]
@@ -242,6 +247,26 @@ class Engine:
         problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
         problems += problems_of_kselftest(case, boot.results, boot.results_text)
         return ("failed" if problems else "passed"), shorten(problems), str(boot.folder)
+
+    def _jit(self, case: Case) -> tuple[str, str, str]:
+        """The library's tests on this machine."""
+        outcome = Jitgate(self.workspace, self.commands, self.options.jobs).run(case.name)
+        if outcome.problems:
+            return "failed", shorten(outcome.problems), str(outcome.log)
+        return "passed", outcome.detail, str(outcome.log)
+
+    def _jit_guest(self, case: Case) -> tuple[str, str, str]:
+        """The same tests, linked statically, in a guest."""
+        self.initramfs(case.arch)
+        init = guest_init(self.workspace, case.arch)
+        jitgate = Jitgate(self.workspace, self.commands, self.options.jobs)
+        initramfs = self._once(f"{case.arch} guest with jitgate", lambda: jitgate.initramfs(case.arch, init))
+        boot = self._run_job(case, initramfs=initramfs)
+        problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
+        problems += problems_of_guest(boot.results.tests, has_user_keys(case.machine))
+        if problems:
+            return "failed", shorten(problems), str(boot.folder)
+        return "passed", describe(case, boot.results, boot.console), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         known = known_attacks(self.workspace, case.machine)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds the library jitgate below the cache folder, runs its tests here, and packs them for guests."""
+
+import gzip
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from portcullis.core.cpio import Entry, character_device, directory, newc, regular
+from portcullis.core.jitgate import VARIANTS, Variant, guest_options, read_ctest
+from portcullis.core.splats import last_lines
+from portcullis.host.building import run_step
+from portcullis.host.guest import FOLDERS
+from portcullis.host.process import Commands, Finished
+from portcullis.host.workspace import Workspace, locked, write_whole
+
+PROGRAMS = ("tests/jitgate-tests", "examples/jitgate-calc")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a variant: empty `problems` is good."""
+
+    problems: list[str]
+    detail: str
+    log: Path
+
+
+class Jitgate:
+    """The library's builds, one folder each."""
+
+    def __init__(self, workspace: Workspace, commands: Commands, jobs: int) -> None:
+        self.workspace = workspace
+        self.commands = commands
+        self.jobs = jobs
+        self.folder = workspace.folder("jitgate")
+        self.source = workspace.root / "jit"
+
+    def run(self, name: str) -> Outcome:
+        """Builds a variant and runs its tests on this machine."""
+        variant = VARIANTS[name]
+        with locked(self.folder / f"{name}.lock"):
+            build = self._build(name, variant.options, variant.targets)
+            return self._valgrind(build) if variant.valgrind else self._ctest(build, variant)
+
+    def initramfs(self, arch: str, init: Path) -> Path:
+        """The static tests of an architecture, with `init` to start them."""
+        name = f"guest-{arch}"
+        target = self.folder / f"{name}.cpio.gz"
+        with locked(self.folder / f"{name}.lock"):
+            programs = [Path(program).name for program in PROGRAMS]
+            build = self._build(name, tuple(guest_options(arch, os.uname().machine)), tuple(programs))
+            entries: list[Entry] = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
+            entries.append(character_device("dev/console", 5, 1))
+            entries.append(regular("init", init.read_bytes(), 0o755))
+            for program in PROGRAMS:
+                entries.append(regular(f"bin/{Path(program).name}", (build / program).read_bytes(), 0o755))
+            write_whole(target, gzip.compress(newc(entries), 6, mtime=0))
+        return target
+
+    def _build(self, name: str, options: tuple[str, ...], targets: tuple[str, ...]) -> Path:
+        build, log = self.workspace.folder("jitgate", name), self.folder / f"{name}.log"
+        log.unlink(missing_ok=True)
+        what = f"building jitgate ({name})"
+        options = ("-DCMAKE_COMPILE_WARNING_AS_ERROR=ON", *options)
+        run_step(self.workspace, self.commands, ["cmake", "-S", self.source, "-B", build, *options], log, what)
+        chosen = ["--target", *targets] if targets else []
+        run_step(self.workspace, self.commands, ["cmake", "--build", build, f"-j{self.jobs}", *chosen], log, what)
+        return build
+
+    def _ctest(self, build: Path, variant: Variant) -> Outcome:
+        command = ["ctest", "--output-on-failure", f"-j{self.jobs}"]
+        command += ["-R", variant.tests] if variant.tests else []
+        log = self.workspace.log_folder(build.name) / "ctest.log"
+        finished = self.commands.logged(command, log, cwd=build)
+        counted = read_ctest(finished.output)
+        problems = list(counted.failed)
+        if not problems and (finished.status or not counted.passed):
+            problems.append(last_lines(finished.output, 5).strip())
+        detail = f"{counted.passed} tests"
+        if counted.skipped:
+            detail += f", {counted.skipped} skipped{_why_skipped()}"
+        return Outcome(problems, detail, log)
+
+    def _valgrind(self, build: Path) -> Outcome:
+        log = self.workspace.log_folder(build.name) / "valgrind.log"
+        script = self.source / "tests" / "valgrind.sh"
+        finished = self.commands.logged(["sh", script, *PROGRAMS], log, cwd=build)
+        passed = len(re.findall(r"^ok ", finished.output, re.MULTILINE))
+        return Outcome(_complaints(finished), f"{passed} tests", log)
+
+
+def _complaints(finished: Finished) -> list[str]:
+    if not finished.status:
+        return []
+    lines = re.findall(r"^not ok .*", finished.output, re.MULTILINE)
+    return lines or [last_lines(finished.output, 5).strip()]
+
+
+def _why_skipped() -> str:
+    """Says aloud that this machine could not run the tests with keys."""
+    words = Path("/proc/cpuinfo").read_text(errors="replace").split()
+    return "" if "ospke" in words or "poe" in words else ": this CPU has no protection keys"

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Test cases of the library jitgate: on this machine, and with keys in guests."""
+
+from portcullis.core.machine import Machine
+from portcullis.suite.case import STRESS_TIME, Case, hardened
+
+JOB = "jitgate-tests"
+NO_USER_KEYS = "max,-pku"
+
+
+def _guest(name: str, what: str, **machine_fields: object) -> Case:
+    machine = Machine(job=JOB, timeout=STRESS_TIME, **machine_fields)  # type: ignore[arg-type]
+    return Case(f"jit-guest-{name}", "jit-guest", f"jitgate: {what}", machine=machine, console=hardened(machine))
+
+
+JITGATE = (
+    Case("jit-host", "jit", "jitgate: its tests, examples and documents on this machine"),
+    Case("jit-asan", "jit", "jitgate: address and undefined behaviour sanitizers"),
+    Case("jit-tsan", "jit", "jitgate: thread sanitizer"),
+    Case("jit-valgrind", "jit", "jitgate: memcheck"),
+    Case("jit-fuzz", "jit", "jitgate: fuzzed search for addresses, and areas"),
+    _guest("x86", "protection keys (PKU)"),
+    _guest("x86-nokeys", "a CPU without PKU", cpu=NO_USER_KEYS),
+    _guest("arm64", "protection keys (POE)", arch="arm64"),
+    _guest("arm64-lazy", "a missing ISB would be seen", arch="arm64", cpu="max,x-poe-lazy-write=on"),
+)
+
+
+def has_user_keys(machine: Machine) -> bool:
+    """Whether programs of this machine can have keys."""
+    return machine.cpu != NO_USER_KEYS and (machine.pks or machine.arch == "x86")
