@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How the library's tests are run and judged."""
+
+import pytest
+
+from fakes import make_program
+from portcullis.core.jitgate import VARIANTS, guest_options, problems_of_guest, read_ctest
+from portcullis.core.ktap import parse_ktap
+from portcullis.core.machine import Machine
+from portcullis.host.jitgate import Jitgate
+from portcullis.host.process import Commands
+from portcullis.host.workspace import Workspace
+from portcullis.suite.jitgate import JITGATE, has_user_keys
+
+CTEST = """\
+      Start  1: mprotect-nesting
+ 1/4 Test  #1: mprotect-nesting .................   Passed    0.01 sec
+ 2/4 Test #22: pkey-nesting .....................***Skipped   0.00 sec
+ 3/4 Test #23: documents ........................***Failed    0.02 sec
+ 4/4 Test #24: search ...........................***Not Run   0.00 sec
+"""
+
+
+def test_result_lines_of_ctest_are_counted():
+    counted = read_ctest(CTEST)
+    assert (counted.passed, counted.skipped) == (1, 1)
+    assert counted.failed == ("documents: Failed", "search: Not Run")
+
+
+def test_a_guest_with_keys_must_use_them():
+    text = (
+        "ok 1 - nesting-pkey # SKIP no protection keys here\n"
+        "ok 2 - nesting-mprotect\n"
+        "ok 3 - filter_that_kills-pkey # SKIP no seccomp filters here\n"
+    )
+    found = problems_of_guest(parse_ktap(text), keys=True)
+    assert len(found) == 1 and "nesting-pkey" in found[0]
+    assert problems_of_guest(parse_ktap(text.replace("no seccomp filters", "no protection keys")), keys=False) == []
+    assert problems_of_guest(parse_ktap("ok 1 - nesting-pkey\n"), keys=False) == ["ran without keys: nesting-pkey"]
+
+
+def test_only_foreign_guests_need_a_cross_compiler():
+    assert not any("aarch64" in option for option in guest_options("x86", "x86_64"))
+    assert "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc" in guest_options("arm64", "x86_64")
+
+
+def test_every_case_has_a_build_and_the_other_way_round():
+    assert {case.name for case in JITGATE if case.kind == "jit"} == set(VARIANTS)
+
+
+def test_which_machines_have_keys_for_programs():
+    assert has_user_keys(Machine()) and has_user_keys(Machine(pks=False)) and has_user_keys(Machine(arch="arm64"))
+    assert not has_user_keys(Machine(cpu="max,-pku")) and not has_user_keys(Machine(arch="arm64", pks=False))
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "problem"),
+    [
+        (" 1/1 Test  #1: nesting ....   Passed    0.01 sec", 0, ""),
+        (" 1/1 Test  #1: nesting ....***Failed    0.01 sec", 8, "nesting: Failed"),
+        ("No tests were found!!!", 0, "No tests were found!!!"),
+        (" 1/1 Test  #1: nesting ....   Passed    0.01 sec\nErrors", 8, "Errors"),
+    ],
+)
+def test_what_ctest_says_decides(tmp_path, monkeypatch, said, status, problem):
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    make_program(programs, "cmake", "#!/bin/sh\n")
+    make_program(programs, "ctest", f"#!/bin/sh\necho '{said}'\nexit {status}\n")
+    monkeypatch.setenv("PATH", f"{programs}:/bin:/usr/bin")
+    outcome = Jitgate(Workspace(tmp_path, tmp_path / "cache"), Commands(), 1).run("jit-host")
+    assert bool(outcome.problems) == bool(problem) and problem in "".join(outcome.problems)
