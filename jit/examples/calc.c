@@ -2,7 +2,7 @@
 /*
  * jitgate-calc EXPRESSION X...: compiles an expression and prints its values.
  * jitgate-calc --self-test N: N random ones, compared with the interpreter, while
- * another thread runs code of the same area.
+ * another thread runs code of another area.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -54,7 +54,7 @@ static void random_expression(struct text *text, int depth)
 
 static atomic_bool ended;
 
-/* Of a function that is never dropped: this thread has an engine, not an area, of its own. */
+/* Of an engine of its own: the other one drops code. */
 static void *keep_running(void *function)
 {
 	function_t *square = *(function_t **)function;

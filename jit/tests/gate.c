@@ -70,6 +70,28 @@ void close_is_final(void)
 	CHECK(!can_write(area));
 }
 
+static void close_and_write(void *area)
+{
+	unsigned char *start = jitgate_area_start(area);
+
+	jitgate_open(area);
+	write_byte(start);
+	jitgate_close(area, 0);
+	write_byte(start);
+}
+
+/* No system call, no fault in between, which would complete a write of the register. */
+void close_at_once(void)
+{
+	struct jitgate_area *area;
+	int i;
+
+	begin();
+	area = make_area(4096);
+	for (i = 0; i < 20; i++)
+		CHECK(faults(close_and_write, area, area, NULL));
+}
+
 void nesting(void)
 {
 	struct jitgate_area *area;

@@ -14,6 +14,7 @@
 	X(write_and_run)		\
 	X(write_while_closed)		\
 	X(close_is_final)		\
+	X(close_at_once)		\
 	X(nesting)			\
 	X(scopes)			\
 	X(jump_out)			\
@@ -23,6 +24,7 @@
 	X(older_thread)			\
 	X(newer_thread)			\
 	X(thread_born_in_scope)		\
+	X(runs_beside_scope)		\
 	X(random_threads)		\
 	X(forked)			\
 	X(forked_in_scope)		\

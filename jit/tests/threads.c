@@ -122,6 +122,35 @@ void thread_born_in_scope(void)
 	CHECK(!can_write(area));
 }
 
+static void *run_meanwhile(void *expected)
+{
+	/* It has its creator's rights, which are those of a scope. */
+	jitgate_attach();
+	CHECK_EQUAL(faults(run_it, NULL, area, NULL), *(bool *)expected);
+	return NULL;
+}
+
+static void open_and_run_elsewhere(unsigned int flags, bool expected)
+{
+	struct jitgate_request request = { .size = 4096, .flags = flags };
+	pthread_t thread;
+
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	emit(area, 0, 7);
+	CHECK_EQUAL(jitgate_open(area), 0);
+	pthread_create(&thread, NULL, run_meanwhile, &expected);
+	pthread_join(thread, NULL);
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+}
+
+/* What JITGATE_SHARED_RUN is for. */
+void runs_beside_scope(void)
+{
+	begin();
+	open_and_run_elsewhere(JITGATE_SHARED_RUN, false);
+	open_and_run_elsewhere(0, !with_keys);
+}
+
 static unsigned int next_random(unsigned int *seed)
 {
 	*seed = *seed * 1103515245 + 12345;
