@@ -72,7 +72,7 @@ struct jitgate_info {
  * whether the decision suits them. With JITGATE_AUTO the environment variable
  * JITGATE (auto, always or never) decides instead, unless the program runs with
  * privileges of its file. Call it before other threads are started: those that
- * are older than the key need jitgate_attach().
+ * are older than the key need jitgate_attach(), or to call this themselves.
  *
  * A seccomp filter that kills instead of failing pkey_alloc() ends the process
  * here; under such a filter use JITGATE_NEVER.
@@ -310,14 +310,21 @@ static inline void jitgate_scope_end(struct jitgate_scope *scope)
 		jitgate_close(scope->area, scope->state);
 }
 
+static inline struct jitgate_scope jitgate_scope_begin(struct jitgate_area *area)
+{
+	struct jitgate_scope scope = { area, jitgate_open(area) };
+
+	return scope;
+}
+
 /**
  * JITGATE_SCOPE() - open until the end of the block.
  * @name: variable that holds the scope; look at its state.
- * @a: the area.
+ * @area: the area.
  */
-#define JITGATE_SCOPE(name, a)							\
+#define JITGATE_SCOPE(name, area)						\
 	struct jitgate_scope name __attribute__((cleanup(jitgate_scope_end))) =	\
-		{ (a), jitgate_open(a) }
+		jitgate_scope_begin(area)
 #endif
 
 #ifdef __cplusplus

@@ -73,6 +73,9 @@ int jitgate_init(enum jitgate_use use)
 	lock_take(&lock);
 	result = decided() ? agree(use) : decide(use);
 	lock_drop(&lock);
+	/* Somebody else's thread may have taken the key after this one was born. */
+	if (have_key() && !pkey_gate_state())
+		pkey_gate_attach();
 	return result;
 }
 

@@ -46,11 +46,13 @@ static void *older(void *unused)
 }
 
 /* As older(), but it only attaches: faults() must not have repaired anything. */
-static void *older_attaches(void *unused)
+static void *older_attaches(void *by_init)
 {
-	(void)unused;
 	sem_wait(&more);
-	jitgate_attach();
+	if (*(bool *)by_init)
+		CHECK_EQUAL(jitgate_init(JITGATE_AUTO), 0);
+	else
+		jitgate_attach();
 	CHECK_EQUAL(run(area, 0), 7);
 	read_byte(jitgate_area_start(area));
 	return NULL;
@@ -58,14 +60,15 @@ static void *older_attaches(void *unused)
 
 void older_thread(void)
 {
-	pthread_t first, second;
+	pthread_t first, second, third;
 
 	if (with_keys && !keys_here())
 		skip("no protection keys here");
 	sem_init(&go, 0, 0);
 	sem_init(&more, 0, 0);
 	pthread_create(&first, NULL, older, NULL);
-	pthread_create(&second, NULL, older_attaches, NULL);
+	pthread_create(&second, NULL, older_attaches, &(bool){ false });
+	pthread_create(&third, NULL, older_attaches, &(bool){ true });
 	begin();
 	area = make_area(4096);
 	emit(area, 0, 7);
@@ -73,7 +76,9 @@ void older_thread(void)
 	sem_post(&go);
 	pthread_join(first, NULL);
 	sem_post(&more);
+	sem_post(&more);
 	pthread_join(second, NULL);
+	pthread_join(third, NULL);
 }
 
 static void *newer(void *unused)

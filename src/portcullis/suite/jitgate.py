@@ -8,9 +8,10 @@ JOB = "jitgate-tests"
 NO_USER_KEYS = "max,-pku"
 
 
-def _guest(name: str, what: str, **machine_fields: object) -> Case:
+def _guest(name: str, what: str, long: bool = False, **machine_fields: object) -> Case:
     machine = Machine(job=JOB, timeout=STRESS_TIME, **machine_fields)  # type: ignore[arg-type]
-    return Case(f"jit-guest-{name}", "jit-guest", f"jitgate: {what}", machine=machine, console=hardened(machine))
+    console = hardened(machine)
+    return Case(f"jit-guest-{name}", "jit-guest", f"jitgate: {what}", machine=machine, console=console, long=long)
 
 
 JITGATE = (
@@ -20,7 +21,7 @@ JITGATE = (
     Case("jit-valgrind", "jit", "jitgate: memcheck"),
     Case("jit-fuzz", "jit", "jitgate: fuzzed search for addresses, and areas"),
     _guest("x86", "protection keys (PKU)"),
-    _guest("x86-nokeys", "a CPU without PKU", cpu=NO_USER_KEYS),
+    _guest("x86-nokeys", "a CPU without PKU", long=True, cpu=NO_USER_KEYS),
     _guest("arm64", "protection keys (POE)", arch="arm64"),
     _guest("arm64-lazy", "a missing ISB would be seen", arch="arm64", cpu="max,x-poe-lazy-write=on"),
 )
