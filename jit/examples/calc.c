@@ -105,7 +105,7 @@ static int self_test(int rounds)
 	void *complaint;
 	int wrong;
 
-	if (engine_start(&kept, 4096, 0) || engine_start(&dropped, 4096, 65536))
+	if (engine_start(&kept, 4096, 0) || engine_start(&dropped, 4096, 16384))
 		return 2;
 	if (!parse(&program, "x * x") || engine_compile(&kept, &program, &square))
 		return 2;

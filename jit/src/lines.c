@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -58,9 +57,6 @@ bool lines_next(struct lines *lines, char *line, size_t size)
 
 bool parse_mapping(const char *line, struct mapping *mapping)
 {
-	if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &mapping->start, &mapping->end,
-		   mapping->permissions) != 3)
-		return false;
-	mapping->heap = strstr(line, "[heap]");
-	return true;
+	return sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &mapping->start, &mapping->end,
+		      mapping->permissions) == 3;
 }

@@ -23,7 +23,6 @@ bool lines_next(struct lines *lines, char *line, size_t size);
 struct mapping {
 	uintptr_t start, end;
 	char permissions[5];
-	bool heap;
 };
 
 /* False when the line does not begin a mapping. */

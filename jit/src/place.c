@@ -50,16 +50,21 @@ static void take(struct search *search, const struct mapping *mapping)
 	uintptr_t start = mapping->start > MARGIN ? mapping->start - MARGIN : 0;
 
 	/* What lies above the limit is the kernel's. */
-	if (mapping->end < ADDRESS_LIMIT)
-		search_taken(search, start,
-			     mapping->end + (mapping->heap ? HEAP_ROOM : MARGIN));
-	else
-		search_taken(search, start, mapping->end);
+	search_taken(search, start, mapping->end < ADDRESS_LIMIT ? mapping->end + MARGIN : mapping->end);
+}
+
+/* The heap begins there, whether it has been used yet or not. */
+static uintptr_t heap_end(void)
+{
+	uintptr_t page = page_size();
+
+	return ((uintptr_t)sbrk(0) + page - 1) & ~(page - 1);
 }
 
 static int find(const struct jitgate_request *request, size_t size, uintptr_t limit,
 		uintptr_t *at)
 {
+	uintptr_t heap = heap_end();
 	struct mapping mapping;
 	struct search search;
 	struct lines lines;
@@ -70,9 +75,15 @@ static int find(const struct jitgate_request *request, size_t size, uintptr_t li
 		return error;
 	search_begin(&search, (uintptr_t)request->near_to, request->reach, size, page_size(),
 		     limit);
-	while (lines_next(&lines, line, sizeof(line)))
-		if (parse_mapping(line, &mapping))
-			take(&search, &mapping);
+	while (lines_next(&lines, line, sizeof(line))) {
+		if (!parse_mapping(line, &mapping))
+			continue;
+		if (heap && mapping.start >= heap) {
+			search_taken(&search, heap, heap + HEAP_ROOM);
+			heap = 0;
+		}
+		take(&search, &mapping);
+	}
 	lines_close(&lines);
 	*at = search_end(&search);
 	return *at ? 0 : -ENOSPC;
