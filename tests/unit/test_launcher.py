@@ -124,6 +124,11 @@ def test_only_tests_of_the_emulator_need_a_cross_compiler(machine, action, cross
     assert ("gcc-aarch64-linux-gnu" in done.stderr) == cross
 
 
+def test_bench_has_the_emulator_whose_plugin_counts(machine):
+    done = machine("bench", "--no-install")
+    assert done.returncode == 2 and "ninja-build" in done.stderr
+
+
 @pytest.mark.parametrize(("words", "wanted"), [(["-k", "unit"], False), (["-k", "unit or report-browser"], True)])
 def test_a_browser_only_for_the_test_that_looks(machine, words, wanted):
     done = machine("test", "--no-install", *words)

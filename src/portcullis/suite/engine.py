@@ -38,8 +38,8 @@ from portcullis.lab.expected import differences as changed_counts
 from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
-from portcullis.suite.lab import KERNBENCH
 from portcullis.suite.jitgate import has_user_keys
+from portcullis.suite.lab import KERNBENCH
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
 INLINED = "__kern_my_cpu_offset"
