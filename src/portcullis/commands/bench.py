@@ -2,9 +2,9 @@
 """Counts what hardening costs, design by design, and prices it for real CPUs.
 
 Emulated time is no time, so nothing here is timed. Benchmarks run in boots of their own, for each design; results are
-kept, and only what is missing runs. --quick holds writes to the pkey register against fixed bounds instead; on arm64 a
-plugin of the emulator also counts what is executed, and all runs with kpkeys=off as well: names in _added are beyond
-that. Refuses to print when the gate was never raised or no page was keyed, because then nothing was measured.
+kept, and only what is missing runs. --quick, on one CPU, holds writes to the pkey register against fixed bounds
+instead, and counts with kpkeys=off as well: names in _added are beyond that. Refuses to print when the gate was never
+raised or no page was keyed, because then nothing was measured.
 
 examples:
   ./portcullis bench fork vmalloc --arch arm64
@@ -61,7 +61,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     if options.update_expected:
         return update_expected(workspace, options)
     if options.quick:
-        return run_quick(workspace, options, replace(machine, job="bench", timeout=TIMEOUT))
+        return run_quick(workspace, options, replace(machine, job="bench", cpus=1, icount=0, timeout=TIMEOUT))
     if machine != Machine(arch=options.arch) or options.lane != "default":
         raise ToolError(
             "options of the machine, --mode and --lane are of --quick", "choose designs and variants instead"
