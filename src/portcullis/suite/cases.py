@@ -229,6 +229,12 @@ CASES = (
     *arm64_matrix(),
     *EMULATOR,
     *COUNTS,
+    Case(
+        "arm64-counts-expected",
+        "expected",
+        "benchmarks of the lab count exactly what is committed",
+        machine=Machine(arch="arm64"),
+    ),
     *JITGATE,
 )
 
