@@ -218,8 +218,12 @@ static void on_invlpg(unsigned int index, void *data)
 static void on_far_store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address,
 			 void *data)
 {
-	struct qemu_plugin_hwaddr *where = qemu_plugin_get_hwaddr(info, address);
+	struct qemu_plugin_hwaddr *where;
 
+	/* While the guest sets its devices up the emulator may not know what to answer, and die. */
+	if (!cpu_at(index)->open)
+		return;
+	where = qemu_plugin_get_hwaddr(info, address);
 	if (where && qemu_plugin_hwaddr_is_io(where) &&
 	    qemu_plugin_hwaddr_phys_addr(where) == APIC_ICR)
 		add_events(cpu_at(index), LEVEL_KERNEL, BIT_OF(ipi_sent));
