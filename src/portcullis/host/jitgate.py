@@ -2,6 +2,7 @@
 """Builds the library jitgate below the cache folder, runs its tests here, and packs them for guests."""
 
 import gzip
+import hashlib
 import os
 import re
 from dataclasses import dataclass
@@ -34,8 +35,10 @@ class Jitgate:
         self.workspace = workspace
         self.commands = commands
         self.jobs = jobs
-        self.folder = workspace.folder("jitgate")
         self.source = workspace.root / "jit"
+        # cmake refuses a folder that was made from another checkout.
+        checkout = hashlib.sha256(str(self.source).encode()).hexdigest()[:8]
+        self.folder = workspace.folder("jitgate", checkout)
 
     def run(self, name: str) -> Outcome:
         """Builds a variant and runs its tests on this machine."""
@@ -60,7 +63,7 @@ class Jitgate:
         return target
 
     def _build(self, name: str, options: tuple[str, ...], targets: tuple[str, ...]) -> Path:
-        build, log = self.workspace.folder("jitgate", name), self.folder / f"{name}.log"
+        build, log = self.folder / name, self.folder / f"{name}.log"
         log.unlink(missing_ok=True)
         what = f"building jitgate ({name})"
         options = ("-DCMAKE_COMPILE_WARNING_AS_ERROR=ON", *options)
