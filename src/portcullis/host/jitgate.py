@@ -64,6 +64,7 @@ class Jitgate:
 
     def _build(self, name: str, options: tuple[str, ...], targets: tuple[str, ...]) -> Path:
         build, log = self.folder / name, self.folder / f"{name}.log"
+        build.mkdir(exist_ok=True)
         log.unlink(missing_ok=True)
         what = f"building jitgate ({name})"
         options = ("-DCMAKE_COMPILE_WARNING_AS_ERROR=ON", *options)
