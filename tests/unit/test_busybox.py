@@ -4,6 +4,7 @@
 import pytest
 
 from portcullis.errors import ToolError
+from portcullis.host import aptsource
 from portcullis.host import busybox as module
 from portcullis.host.process import Commands, Finished
 from portcullis.host.workspace import Workspace
@@ -43,9 +44,9 @@ class PlayedCommands(Commands):
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "PrivateApt", PlayedApt)
-    monkeypatch.setattr(module, "mirrors", lambda: ("http://one.example/",))
-    monkeypatch.setattr(module, "codename", lambda: "trixie")
+    monkeypatch.setattr(aptsource, "PrivateApt", PlayedApt)
+    monkeypatch.setattr(aptsource, "mirrors", lambda: ("http://one.example/",))
+    monkeypatch.setattr(aptsource, "codename", lambda: "trixie")
     PlayedApt.asked = 0
     return Workspace(tmp_path, tmp_path / "cache")
 

@@ -23,7 +23,7 @@ from portcullis.core.emulator import (
 from portcullis.errors import ToolError
 from portcullis.host.process import Commands, Finished, shown
 from portcullis.host.screen import step
-from portcullis.host.workspace import disk_full, whole_folder
+from portcullis.host.workspace import disk_full, remove_folder, whole_folder
 
 KEYRINGS = tuple(Path(f"/usr/share/keyrings/debian-archive-keyring.{kind}") for kind in ("pgp", "gpg"))
 OS_RELEASE = Path("/etc/os-release")
@@ -113,6 +113,19 @@ class PrivateApt:
             raise disk_full(cwd)
         if finished.status != 0:
             raise ToolError(apt_complaint(finished.output), f"log: {self.log}\n  again: {shown(command)}")
+
+
+def fetch_unpacked(commands: Commands, package: str, arch: str, folder: Path, log: Path) -> None:
+    """A package of a Debian architecture, unpacked into a folder that is whole or not there; raises ToolError."""
+    with step(f"fetching {package} for {arch}"), whole_folder(folder) as partial:
+        apt = PrivateApt(commands, partial / "apt", log, arch)
+        apt.update(mirrors()[0], codename())
+        apt.download_binary(f"{package}:{arch}", partial)
+        remove_folder(partial / "apt")
+        for path in partial.glob("*.deb"):
+            finished = commands.capture(["dpkg-deb", "-x", path, partial])
+            if finished.status != 0:
+                raise ToolError(f"{path.name} cannot be unpacked: {finished.output.strip()}")
 
 
 def fetched_archive(folder: Path) -> Path | None:

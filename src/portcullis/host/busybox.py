@@ -5,10 +5,9 @@ from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.errors import ToolError
-from portcullis.host.aptsource import PrivateApt, codename, mirrors
+from portcullis.host.aptsource import fetch_unpacked
 from portcullis.host.process import Commands
-from portcullis.host.screen import step
-from portcullis.host.workspace import Workspace, locked, remove_folder, whole_folder
+from portcullis.host.workspace import Workspace, locked
 
 OWN = Path("/bin/busybox")
 PACKAGE = "busybox-static"
@@ -26,7 +25,7 @@ def busybox(workspace: Workspace, commands: Commands, arch: str, machine: str) -
         return folder / PLACES[0]
     with locked(folder.with_suffix(".lock")):
         if _unpacked(folder) is None:
-            _fetch(workspace, commands, arch, folder)
+            fetch_unpacked(commands, PACKAGE, ARCHES[arch].debian, folder, workspace.cache / "busybox.log")
     found = _unpacked(folder)
     if found is None:
         raise ToolError(f"{PACKAGE} for {arch} brought no busybox", f"look into {folder}")
@@ -35,17 +34,3 @@ def busybox(workspace: Workspace, commands: Commands, arch: str, machine: str) -
 
 def _unpacked(folder: Path) -> Path | None:
     return next((folder / place for place in PLACES if (folder / place).is_file()), None)
-
-
-def _fetch(workspace: Workspace, commands: Commands, arch: str, folder: Path) -> None:
-    log = workspace.cache / "busybox.log"
-    name = ARCHES[arch].debian
-    with step(f"fetching {PACKAGE} for {name}"), whole_folder(folder) as partial:
-        apt = PrivateApt(commands, partial / "apt", log, name)
-        apt.update(mirrors()[0], codename())
-        apt.download_binary(f"{PACKAGE}:{name}", partial)
-        remove_folder(partial / "apt")
-        for package in partial.glob("*.deb"):
-            finished = commands.capture(["dpkg-deb", "-x", package, partial])
-            if finished.status != 0:
-                raise ToolError(f"{package.name} cannot be unpacked: {finished.output.strip()}")

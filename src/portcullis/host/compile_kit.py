@@ -12,13 +12,11 @@ from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.core.cpio import Entry, directory, newc, regular
-from portcullis.errors import ToolError
-from portcullis.host.aptsource import PrivateApt, codename, mirrors
+from portcullis.host.aptsource import fetch_unpacked
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
-from portcullis.host.screen import step
 from portcullis.host.sources import fetch
-from portcullis.host.workspace import Workspace, locked, remove_folder, whole_folder, write_whole
+from portcullis.host.workspace import Workspace, locked, write_whole
 
 PACKAGE = "tcc"
 # Below the source, without what tcc cannot compile or what needs libraries.
@@ -60,21 +58,8 @@ def tcc(workspace: Workspace, commands: Commands, arch: str) -> Path:
     folder = workspace.cache / f"tcc-{arch}"
     with locked(folder.with_suffix(".lock")):
         if not (folder / "usr/bin/tcc").is_file():
-            _fetch(workspace, commands, arch, folder)
+            fetch_unpacked(commands, PACKAGE, ARCHES[arch].debian, folder, workspace.cache / "tcc.log")
     return folder
-
-
-def _fetch(workspace: Workspace, commands: Commands, arch: str, folder: Path) -> None:
-    name = ARCHES[arch].debian
-    with step(f"fetching {PACKAGE} for {name}"), whole_folder(folder) as partial:
-        apt = PrivateApt(commands, partial / "apt", workspace.cache / "tcc.log", name)
-        apt.update(mirrors()[0], codename())
-        apt.download_binary(f"{PACKAGE}:{name}", partial)
-        remove_folder(partial / "apt")
-        for package in partial.glob("*.deb"):
-            finished = commands.capture(["dpkg-deb", "-x", package, partial])
-            if finished.status != 0:
-                raise ToolError(f"{package.name} cannot be unpacked: {finished.output.strip()}")
 
 
 def sources(tree: Path) -> list[Path]:
