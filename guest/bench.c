@@ -4,12 +4,10 @@
  * around each operation, without what reading them costs itself. The least of
  * several rounds, because timers and other processes only ever add.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/personality.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include "kpkeys.h"
 #include "mark.h"
 #include "results.h"
+#include "steady.h"
 
 #define REGION		(64UL << 20)
 #define HUGE		(2UL << 20)
@@ -361,28 +360,6 @@ static void tell_pool(void)
 		    kpkeys_stat("pool_chunks"), kpkeys_stat("boot_pages"),
 		    kpkeys_stat("state_pages"), idle * 4, kpkeys_stat("direct_map_splits"),
 		    kpkeys_stat("key_tlb_flushes"), kpkeys_stat("unkeyed_fallbacks"));
-}
-
-/* A child runs when its parent waits, and not while it is measured. */
-static void stay_ahead_on_one_cpu(void)
-{
-	struct sched_param first = { .sched_priority = 1 };
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
-}
-
-/* The same addresses, so the same number of tables, every time. */
-static void fix_layout(char **argv)
-{
-	if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
-		return;
-	personality(ADDR_NO_RANDOMIZE);
-	execv("/proc/self/exe", argv);
-	exit(2);
 }
 
 int main(int argc, char **argv)

@@ -3,16 +3,15 @@
  * lab [size=MIB] [rounds=N] [times=N] NAME...: benchmarks, whose regions the
  * emulator's plugin counts. "lab list" prints their names.
  */
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
 #include <unistd.h>
 
 #include "kpkeys.h"
 #include "load.h"
 #include "results.h"
+#include "steady.h"
 
 static const struct load * const lists[] = { memory_loads, kernel_loads, call_loads, compile_loads };
 
@@ -49,28 +48,6 @@ static int print_list(void)
 	while ((load = next_load(load, &list)))
 		printf("%s\n", load->name);
 	return 0;
-}
-
-/* The same addresses, so the same number of tables, every time. */
-static void fix_layout(char **argv)
-{
-	if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
-		return;
-	personality(ADDR_NO_RANDOMIZE);
-	execv("/proc/self/exe", argv);
-	exit(2);
-}
-
-/* A child runs when its parent waits, and not while it is measured. */
-static void stay_ahead_on_one_cpu(void)
-{
-	struct sched_param first = { .sched_priority = 1 };
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 }
 
 static bool take_option(const char *word, struct load_options *options)
