@@ -321,7 +321,7 @@ def test_jobs_by_name_design_and_variant():
     assert [job.id for job in plain] == [
         f"arm64-fork-{design}" for design in ("stock", "off", "per-write", "rfc", "portcullis")
     ]
-    assert [job.lane for job in plain] == ["lab-stock", "lab", "lab", "lab", "lab"]
+    assert [job.lane for job in plain] == ["lab-stock", "lab", "lab-designs", "lab-designs", "lab"]
     assert {job.variant.name for job in choose_jobs("x86", ["calls"], ["stock"])} == {
         "",
         "pti-off",
@@ -342,7 +342,9 @@ def test_the_machine_of_a_job():
     (job,) = choose_jobs("x86", ["calls"], ["portcullis"], ["wp"])
     machine = job.machine()
     assert machine.job == "lab,syscall-invalid,lseek" and machine.backend == "wp" and machine.cpus == 1
-    assert "kpkeys_design=portcullis" in machine.append and machine.mode == "enforce"
+    assert "kpkeys_design" not in machine.append and machine.mode == "enforce"
+    (rfc,) = choose_jobs("x86", ["calls"], ["rfc"], ["wp"])
+    assert rfc.machine().append == "kpkeys_design=rfc"
     (stock,) = choose_jobs("x86", ["calls"], ["stock"], ["pti-on-nopcid"])
     assert stock.machine().mode is None and stock.machine().append == "nopcid" and stock.machine().pti is True
 

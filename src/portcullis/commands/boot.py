@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def designed(machine: Machine, options: argparse.Namespace) -> Machine:
     """The same with a design and a linear map; raises ToolError for what this kernel or architecture has not."""
     if options.design and not LANES[options.lane].has_designs:
-        raise ToolError(f"kernels of lane {options.lane} have one design only", "add: --lane lab")
+        raise ToolError(f"kernels of lane {options.lane} have one design only", "add: --lane lab-designs")
     if options.linear_map and options.arch != "arm64":
         raise ToolError(f"the linear map of {options.arch} is what it is", "add: --arch arm64")
     return replace(machine, design=options.design, linear_map=options.linear_map)

@@ -20,11 +20,12 @@ class Lane:
     @property
     def has_designs(self) -> bool:
         """Whether its kernels know kpkeys_design=."""
-        return self.hardened and LAB in self.fragments
+        return DESIGNS in self.fragments
 
 
 ARCH = "ARCH"
 LAB = "lab"
+DESIGNS = "designs"
 _SMALL = (ARCH, "portcullis", "test")
 LANES = {
     lane.name: lane
@@ -38,7 +39,8 @@ LANES = {
         Lane("16k", (*_SMALL, "16k"), True, "16 KiB pages, four levels", ("arm64",)),
         Lane("va39", (*_SMALL, "va39"), True, "39-bit addresses, three levels", ("arm64",)),
         Lane("kfence", (*_SMALL, "kfence"), True, "KFENCE and its tests", ("arm64",)),
-        Lane("lab", (ARCH, "portcullis", LAB), True, "designs side by side, and what the lab counts"),
+        Lane("lab", (ARCH, "portcullis", LAB), True, "what the lab counts"),
+        Lane("lab-designs", (ARCH, "portcullis", LAB, DESIGNS), True, "other designs beside it, by kpkeys_design="),
         Lane("lab-stock", (ARCH, LAB), False, "the kernel of lane lab without Portcullis"),
         Lane("stock", (ARCH, "test"), False, "the same kernel without Portcullis"),
     )

@@ -10,8 +10,9 @@ from portcullis.core.machine import Machine
 from portcullis.lab.results import DESIGNS, Result, Round, rounds_of
 from portcullis.lab.results import Region as Counted
 
-LANES = {"stock": "lab-stock"}  # of designs that are builds of their own
 LANE = "lab"
+DESIGNS_LANE = "lab-designs"
+LANES = {"stock": "lab-stock", "per-write": DESIGNS_LANE, "rfc": DESIGNS_LANE}  # others run on LANE
 REPEATABLE = {"cpus": 1, "icount": 0}  # what makes the counts of a machine the same every time
 MEMORY = 2048  # MiB
 
@@ -137,7 +138,7 @@ class Job:
         """What it boots."""
         changes = dict(self.variant.changes)
         words = [str(changes.pop("append", ""))]
-        if self.design not in ("stock", "off"):
+        if self.lane == DESIGNS_LANE:
             words.append(f"kpkeys_design={self.design}")
         mode = {"stock": None, "off": "off"}.get(self.design, "enforce")
         regions = ",".join(self.regions)

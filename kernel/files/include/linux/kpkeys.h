@@ -43,6 +43,11 @@ enum kpkeys_level {
 	KPKEYS_NR_LEVELS,
 };
 
+/* What kpkeys_set_level() returns when it only disabled preemption. */
+#define KPKEYS_LVL_UNCHANGED	0xff
+/* And when it did nothing at all. */
+#define KPKEYS_LVL_UNTOUCHED	0xfe
+
 /* Code that is also built for the decompressor or the vDSO has no gate. */
 #if defined(CONFIG_KPKEYS) && !defined(__DISABLE_EXPORTS) && \
 	!defined(BUILD_VDSO) && !defined(BUILD_VDSO32)
@@ -60,9 +65,6 @@ enum kpkeys_level {
 #include <asm/page.h>
 #include <asm/percpu.h>
 
-/* What kpkeys_set_level() returns when it had nothing to write. */
-#define KPKEYS_LVL_UNCHANGED	0xff
-
 /* Task, softirq, hardirq, NMI, machine check and exceptions in each of them */
 #define KPKEYS_MAX_SAVED	16
 #define KPKEYS_MAG_SIZE		64
@@ -73,12 +75,14 @@ enum kpkeys_level {
  * @reg: the register's value
  * @level: the copy's value; differs while a helper is between its two writes
  * @lazy_depth: lazy-MMU nesting
+ * @held: what kpkeys_is_held() said
  */
 struct kpkeys_saved {
 	unsigned long	frame;
 	kpkeys_reg_t	reg;
 	u8		level;
 	u8		lazy_depth;
+	u8		held;
 };
 
 /**
@@ -98,6 +102,7 @@ struct kpkeys_magazine {
  * @lazy_depth: nesting of lazy-MMU sections
  * @nr_saved: interrupted sections in @saved
  * @unpublished: the section's end has to publish what was written in it
+ * @held: see kpkeys_is_held()
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
  * @saved: interrupted sections, innermost last
@@ -111,6 +116,7 @@ struct kpkeys_cpu {
 			u8		lazy_depth;
 			u8		nr_saved;
 			bool		unpublished;
+			u8		held;
 		};
 	};
 	bool				audit_armed;
@@ -149,14 +155,15 @@ DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
 /* True once the machine's page tables are protected; never turns false again. */
 static __always_inline bool kpkeys_pgtables_enabled(void)
 {
-	return static_branch_unlikely(&kpkeys_pgtables_key);
+	return static_branch_maybe(CONFIG_KPKEYS_EXPECTED, &kpkeys_pgtables_key);
 }
 
 /* Some machines can protect page tables and hide nothing. */
 static __always_inline bool kpkeys_level_enabled(const unsigned int level)
 {
 	if (level == KPKEYS_LVL_SECRET)
-		return static_branch_unlikely(&kpkeys_secrets_key);
+		return IS_ENABLED(CONFIG_KPKEYS_SECRETS) &&
+		       static_branch_unlikely(&kpkeys_secrets_key);
 	return kpkeys_pgtables_enabled();
 }
 
@@ -189,7 +196,12 @@ static __always_inline void kpkeys_table_unlinked(struct page *page)
 	if (kpkeys_pgtables_enabled() && !kpkeys_has_runs())
 		__kpkeys_table_unlinked(page);
 }
+
+u8 __kpkeys_entry_enter(void);
+void __kpkeys_entry_leave(u8 old);
 #else
+static inline u8 __kpkeys_entry_enter(void) { return KPKEYS_LVL_UNTOUCHED; }
+static inline void __kpkeys_entry_leave(u8 old) { }
 static __always_inline bool kpkeys_has_sections(void) { return true; }
 static __always_inline bool kpkeys_has_runs(void) { return true; }
 static __always_inline void kpkeys_table_unlinked(struct page *page) { }
@@ -242,6 +254,35 @@ static __always_inline void __kpkeys_lower(unsigned int level)
 }
 
 /**
+ * kpkeys_is_held - is this task in a section that it cannot lose?
+ *
+ * Such a section allows page-table writes and has preemption off until its
+ * end: guards inside have nothing to do. One instruction must ask, or ordinary
+ * memory of the task: between two, a task that may be preempted can be moved.
+ *
+ * That memory opens nothing. What is forged there makes a write fail.
+ */
+static __always_inline bool kpkeys_is_held(void)
+{
+#ifdef arch_kpkeys_held
+	return READ_ONCE(*arch_kpkeys_held());
+#else
+	return raw_cpu_read(kpkeys_cpu.held);
+#endif
+}
+
+/* At a raised level only: true behind the raise, false ahead of the lowering. */
+static __always_inline void __kpkeys_set_held(bool held)
+{
+#ifdef arch_kpkeys_held
+	WRITE_ONCE(*arch_kpkeys_held(), held);
+#else
+	raw_cpu_write(kpkeys_cpu.held, held);
+#endif
+	barrier();
+}
+
+/**
  * kpkeys_set_level - raise this CPU's gate
  * @level: a compile-time constant other than KPKEYS_LVL_DEFAULT
  *
@@ -258,7 +299,9 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 		     level == KPKEYS_LVL_DEFAULT || level >= KPKEYS_NR_LEVELS);
 
 	if (!kpkeys_level_enabled(level))
-		return KPKEYS_LVL_UNCHANGED;
+		return KPKEYS_LVL_UNTOUCHED;
+	if (level == KPKEYS_LVL_PGTABLES && kpkeys_is_held())
+		return KPKEYS_LVL_UNTOUCHED;
 
 	/* Even when raised: a preempted lazy section comes back lowered. */
 	preempt_disable_notrace();
@@ -266,8 +309,10 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	if (old == level)
 		return KPKEYS_LVL_UNCHANGED;
 	__kpkeys_raise(level);
-	if (level == KPKEYS_LVL_SECRET)
+	if (level == KPKEYS_LVL_SECRET) {
+		__kpkeys_set_held(false);
 		raw_cpu_inc(kpkeys_counters.secrets);
+	}
 	return old;
 }
 
@@ -283,11 +328,57 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 static __always_inline void kpkeys_restore_level(const unsigned int level,
 						 u8 old)
 {
-	if (!kpkeys_level_enabled(level))
+	if (old == KPKEYS_LVL_UNTOUCHED)
 		return;
 	if (old != KPKEYS_LVL_UNCHANGED)
 		__kpkeys_lower(old);
 	preempt_enable_notrace();
+}
+
+/*
+ * Designs without guard(kpkeys_entries)(). The guard itself is out of line, so
+ * that small functions stay small; these kernels are for measuring only.
+ */
+static __always_inline u8 kpkeys_entry_enter(void)
+{
+	if (kpkeys_has_runs() || !kpkeys_pgtables_enabled() || kpkeys_is_held())
+		return KPKEYS_LVL_UNTOUCHED;
+	return __kpkeys_entry_enter();
+}
+
+static __always_inline void kpkeys_entry_leave(u8 old)
+{
+	if (old != KPKEYS_LVL_UNTOUCHED)
+		__kpkeys_entry_leave(old);
+}
+
+/**
+ * kpkeys_open_section - raise the gate for several guards
+ * @wanted: or leave it to them?
+ *
+ * Return: what kpkeys_close_section() wants back.
+ */
+static __always_inline u8 kpkeys_open_section(bool wanted)
+{
+	u8 old;
+
+	if (!wanted)
+		return KPKEYS_LVL_UNTOUCHED;
+	old = kpkeys_set_level(KPKEYS_LVL_PGTABLES);
+	if (old < KPKEYS_NR_LEVELS)
+		__kpkeys_set_held(true);
+	return old;
+}
+
+/**
+ * kpkeys_close_section - undo kpkeys_open_section()
+ * @old: what it returned
+ */
+static __always_inline void kpkeys_close_section(u8 old)
+{
+	if (old < KPKEYS_NR_LEVELS)
+		__kpkeys_set_held(false);
+	kpkeys_restore_level(KPKEYS_LVL_PGTABLES, old);
 }
 
 /**
@@ -307,21 +398,34 @@ static __always_inline bool kpkeys_defer_publish(void)
 	return true;
 }
 
+void __kpkeys_check_hold(bool can_hold);
+
+/* Preemption is off, and on again only when this section has ended. */
+static __always_inline bool __kpkeys_can_hold(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_COUNT) || preempt_count();
+}
+
 /**
  * kpkeys_lazy_mmu_enter - open one section for a run of page-table writes
  *
  * Guards inside find the level raised. The section may nest and may sleep: a
- * task switch lowers the gate for good, and guards then work one by one.
+ * task switch lowers the gate for good, and guards then work one by one. Who
+ * enters with preemption off must leave before it is on again.
  */
 static __always_inline void kpkeys_lazy_mmu_enter(void)
 {
+	bool hold;
+
 	if (!kpkeys_pgtables_enabled() || !kpkeys_has_sections())
 		return;
+	hold = __kpkeys_can_hold();
 	preempt_disable_notrace();
 	if (raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT) {
 		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
 		raw_cpu_write(kpkeys_cpu.lazy_depth, 1);
 		raw_cpu_inc(kpkeys_counters.sections);
+		__kpkeys_set_held(hold);
 	} else if (raw_cpu_read(kpkeys_cpu.lazy_depth)) {
 		raw_cpu_inc(kpkeys_cpu.lazy_depth);
 	}
@@ -337,12 +441,16 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 
 	if (!kpkeys_pgtables_enabled() || !kpkeys_has_sections())
 		return;
+	if (IS_ENABLED(CONFIG_DEBUG_PREEMPT))
+		__kpkeys_check_hold(__kpkeys_can_hold());
 	preempt_disable_notrace();
 	depth = raw_cpu_read(kpkeys_cpu.lazy_depth);
 	if (depth) {
 		raw_cpu_write(kpkeys_cpu.lazy_depth, depth - 1);
-		if (depth == 1)
+		if (depth == 1) {
+			__kpkeys_set_held(false);
 			__kpkeys_lower(KPKEYS_LVL_DEFAULT);
+		}
 	}
 	preempt_enable_notrace();
 }
@@ -528,24 +636,27 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 
 static __always_inline void kpkeys_restore_level(const unsigned int level,
 						 u8 old) { }
+static __always_inline u8 kpkeys_open_section(bool wanted) { return 0; }
+static __always_inline void kpkeys_close_section(u8 old) { }
+static __always_inline u8 kpkeys_entry_enter(void) { return 0; }
+static __always_inline void kpkeys_entry_leave(u8 old) { }
 
 #endif /* KPKEYS_BUILT_IN */
 
 /*
  * A guard that is always inlined: DEFINE_CLASS() leaves that to the compiler.
- * @used: false if the kernel is built without the domain, or decided at boot
+ * What @leave gets is what @enter returned; the arguments are those of guard().
  */
-#define DEFINE_KPKEYS_GUARD(name, level, used)				\
+#define DEFINE_KPKEYS_GUARD(name, enter, leave, ...)			\
 typedef u8 class_##name##_t;						\
-static __always_inline u8 class_##name##_constructor(void)		\
+static __always_inline u8 class_##name##_constructor(__VA_ARGS__)	\
 {									\
-	return (used) ? kpkeys_set_level(level) : 0;			\
+	return enter;							\
 }									\
 									\
 static __always_inline void class_##name##_destructor(u8 *old)		\
 {									\
-	if (used)							\
-		kpkeys_restore_level(level, *old);			\
+	leave;								\
 }									\
 									\
 static __always_inline void *class_##name##_lock_ptr(u8 *old)		\
@@ -555,41 +666,40 @@ static __always_inline void *class_##name##_lock_ptr(u8 *old)		\
 static __maybe_unused const bool class_##name##_is_conditional = false
 
 /* guard(kpkeys_hardened_pgtables)(): the scope may write page tables. */
-DEFINE_KPKEYS_GUARD(kpkeys_hardened_pgtables, KPKEYS_LVL_PGTABLES, true);
+DEFINE_KPKEYS_GUARD(kpkeys_hardened_pgtables,
+		    kpkeys_set_level(KPKEYS_LVL_PGTABLES),
+		    kpkeys_restore_level(KPKEYS_LVL_PGTABLES, *old), void);
 
 /*
  * guard(kpkeys_pgtables_section)(): the writes in the scope, each of which has
  * its own guard, are one section, as in lazy-MMU mode.
  */
-DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section, KPKEYS_LVL_PGTABLES,
-		    kpkeys_has_sections());
-
-/* guard(kpkeys_pgtables_run)(): the same where lazy-MMU mode is not. */
-DEFINE_KPKEYS_GUARD(kpkeys_pgtables_run, KPKEYS_LVL_PGTABLES,
-		    kpkeys_has_runs());
-
-#define KPKEYS_LVL_NO_RUN	0xfe	/* no section was opened */
-typedef u8 class_kpkeys_entries_t;
+DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section,
+		    kpkeys_open_section(kpkeys_has_sections()),
+		    kpkeys_close_section(*old), void);
 
 /*
- * guard(kpkeys_entries)(nr): the scope writes @nr entries, each with a guard
- * of its own. Several are one section.
+ * guard(kpkeys_pgtables_run)(nr): the same where lazy-MMU mode is not, if there
+ * is more than one write.
  */
-static __always_inline u8 class_kpkeys_entries_constructor(unsigned int nr)
-{
-	if (nr <= 1 || !kpkeys_has_runs())
-		return KPKEYS_LVL_NO_RUN;
-	return kpkeys_set_level(KPKEYS_LVL_PGTABLES);
-}
+DEFINE_KPKEYS_GUARD(kpkeys_pgtables_run,
+		    kpkeys_open_section(nr > 1 && kpkeys_has_runs()),
+		    kpkeys_close_section(*old), unsigned int nr);
 
-static __always_inline void class_kpkeys_entries_destructor(u8 *old)
-{
-	if (*old != KPKEYS_LVL_NO_RUN)
-		kpkeys_restore_level(KPKEYS_LVL_PGTABLES, *old);
-}
+/*
+ * guard(kpkeys_entries)(): the writes in the scope have no guards of their own,
+ * but guard(kpkeys_entry)(), which is for designs with a guard for each.
+ */
+DEFINE_KPKEYS_GUARD(kpkeys_entries,
+		    kpkeys_has_runs() ? kpkeys_set_level(KPKEYS_LVL_PGTABLES) :
+					KPKEYS_LVL_UNTOUCHED,
+		    kpkeys_restore_level(KPKEYS_LVL_PGTABLES, *old), void);
+DEFINE_KPKEYS_GUARD(kpkeys_entry, kpkeys_entry_enter(),
+		    kpkeys_entry_leave(*old), void);
 
 /* guard(kpkeys_secret)(): the scope may read and write secrets. */
-DEFINE_KPKEYS_GUARD(kpkeys_secret, KPKEYS_LVL_SECRET,
-		    IS_ENABLED(CONFIG_KPKEYS_SECRETS));
+DEFINE_KPKEYS_GUARD(kpkeys_secret,
+		    kpkeys_set_level(KPKEYS_LVL_SECRET),
+		    kpkeys_restore_level(KPKEYS_LVL_SECRET, *old), void);
 
 #endif /* _LINUX_KPKEYS_H */

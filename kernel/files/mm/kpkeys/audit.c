@@ -44,6 +44,7 @@ static void save_open_gate(unsigned long frame, u8 n)
 	raw_cpu_write(kpkeys_cpu.saved[n].reg, kpkeys_audit_reg());
 	raw_cpu_write(kpkeys_cpu.saved[n].level, KPKEYS_LVL_DEFAULT);
 	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth, 0);
+	raw_cpu_write(kpkeys_cpu.saved[n].held, false);
 }
 
 /* Give the interrupted code an open gate for one instruction. */

@@ -66,7 +66,6 @@ static int backend_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(backend);
 
-#ifdef CONFIG_KPKEYS_DESIGNS
 static int design_show(struct seq_file *m, void *v)
 {
 	seq_printf(m, "%s\n",
@@ -74,7 +73,6 @@ static int design_show(struct seq_file *m, void *v)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(design);
-#endif
 
 #define SUM(field) ({							\
 	unsigned long __sum = 0;					\
@@ -216,9 +214,7 @@ static int __init kpkeys_debugfs_init(void)
 
 	debugfs_create_file("mode", 0600, dir, NULL, &mode_fops);
 	debugfs_create_file("backend", 0400, dir, NULL, &backend_fops);
-#ifdef CONFIG_KPKEYS_DESIGNS
 	debugfs_create_file("design", 0400, dir, NULL, &design_fops);
-#endif
 	debugfs_create_file("stats", 0400, dir, NULL, &stats_fops);
 	debugfs_create_file("check", 0400, dir, NULL, &check_fops);
 	debugfs_create_file_unsafe("shrink", 0200, dir, NULL, &shrink_fops);

@@ -14,6 +14,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/bug.h>
+#include <linux/export.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -30,6 +31,18 @@ static __always_inline bool valid_reg(kpkeys_reg_t reg)
 			return true;
 	return reg == kpkeys_audit_reg() && kpkeys_state.mode == KPKEYS_AUDIT;
 }
+
+/**
+ * __kpkeys_check_hold - a section that is held ends with preemption off
+ * @can_hold: it is off
+ *
+ * Otherwise a guard in it could be preempted between asking and writing.
+ */
+void __kpkeys_check_hold(bool can_hold)
+{
+	WARN_ON_ONCE(!can_hold && kpkeys_is_held());
+}
+EXPORT_SYMBOL_GPL(__kpkeys_check_hold);
 
 /**
  * __kpkeys_push - save the gate of interrupted code and shut it
@@ -54,8 +67,10 @@ noinstr void __kpkeys_push(unsigned long frame)
 		      raw_cpu_read(kpkeys_cpu.level));
 	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth,
 		      raw_cpu_read(kpkeys_cpu.lazy_depth));
+	raw_cpu_write(kpkeys_cpu.saved[n].held, kpkeys_is_held());
 	raw_cpu_inc(kpkeys_counters.exceptions_open);
 	raw_cpu_write(kpkeys_cpu.lazy_depth, 0);
+	__kpkeys_set_held(false);
 	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
 }
 
@@ -72,6 +87,7 @@ noinstr void __kpkeys_pop(unsigned long frame)
 	kpkeys_reg_t reg = raw_cpu_read(kpkeys_cpu.saved[n].reg);
 	u8 level = raw_cpu_read(kpkeys_cpu.saved[n].level);
 	u8 lazy_depth = raw_cpu_read(kpkeys_cpu.saved[n].lazy_depth);
+	bool held = raw_cpu_read(kpkeys_cpu.saved[n].held);
 
 	if (raw_cpu_read(kpkeys_cpu.saved[n].frame) != frame)
 		return;
@@ -83,6 +99,7 @@ noinstr void __kpkeys_pop(unsigned long frame)
 	raw_cpu_write(kpkeys_cpu.nr_saved, n);
 	raw_cpu_write(kpkeys_cpu.lazy_depth, lazy_depth);
 	raw_cpu_write(kpkeys_cpu.level, level);
+	__kpkeys_set_held(held);
 }
 
 /* Forget everything: the code that was interrupted goes on with a shut gate. */
@@ -90,6 +107,7 @@ static __always_inline void close_gate(void)
 {
 	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
 	__kpkeys_publish();
+	__kpkeys_set_held(false);
 	raw_cpu_write(kpkeys_cpu.word, 0);
 	__kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 }

@@ -128,6 +128,73 @@ static void test_lazy_sleeps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
 }
 
+/* ---- sections that cannot be lost: guards inside leave the gate alone ---- */
+
+static int guarded_store(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return kpkeys_test_store();
+}
+
+static void test_run_holds(struct kunit *test)
+{
+	bool alone, several;
+	int inside;
+
+	scoped_guard(kpkeys_pgtables_run, 1)
+		alone = kpkeys_is_held();
+	scoped_guard(kpkeys_pgtables_run, 2) {
+		several = kpkeys_is_held();
+		inside = guarded_store();
+	}
+	KUNIT_EXPECT_FALSE(test, alone);
+	KUNIT_EXPECT_TRUE(test, several);
+	KUNIT_EXPECT_EQ(test, inside, 0);
+	KUNIT_EXPECT_FALSE(test, kpkeys_is_held());
+}
+
+static void test_preemptible_section_holds_not(struct kunit *test)
+{
+	bool held;
+
+	KPKEYS_TEST_REQUIRES(test, IS_ENABLED(CONFIG_PREEMPT_COUNT));
+	arch_enter_lazy_mmu_mode();
+	held = kpkeys_is_held();
+	arch_leave_lazy_mmu_mode();
+	KUNIT_EXPECT_FALSE(test, held);
+}
+
+/* Nobody should do that. It must cost speed only. */
+static void test_held_section_sleeps(struct kunit *test)
+{
+	int guarded;
+
+	preempt_disable();
+	arch_enter_lazy_mmu_mode();
+	preempt_enable();
+	schedule_timeout_uninterruptible(2);
+	guarded = guarded_store();
+	arch_leave_lazy_mmu_mode();
+	KUNIT_EXPECT_EQ(test, guarded, 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+/* The level that opens secrets opens no page table. */
+static void test_secret_holds_not(struct kunit *test)
+{
+	int inside, after;
+
+	preempt_disable();
+	arch_enter_lazy_mmu_mode();
+	scoped_guard(kpkeys_secret)
+		inside = guarded_store();
+	after = guarded_store();
+	arch_leave_lazy_mmu_mode();
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, inside, 0);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
 /* ---- what runs inside a section of somebody else ---- */
 
 static int seen;
@@ -151,6 +218,32 @@ static void test_interrupt_runs_shut(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
 	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+static void irq_guarded_store(struct irq_work *work)
+{
+	seen = guarded_store();
+}
+
+static void test_held_section_interrupted(struct kunit *test)
+{
+	struct irq_work work = IRQ_WORK_INIT_HARD(irq_guarded_store);
+	bool before, after;
+
+	seen = 1;
+	preempt_disable();
+	arch_enter_lazy_mmu_mode();
+	before = kpkeys_is_held();
+	irq_work_queue(&work);
+	while (irq_work_is_busy(&work))
+		cpu_relax();
+	after = kpkeys_is_held();
+	arch_leave_lazy_mmu_mode();
+	preempt_enable();
+	KUNIT_EXPECT_TRUE(test, before);
+	KUNIT_EXPECT_EQ(test, seen, 0);
+	KUNIT_EXPECT_TRUE(test, after);
+	KUNIT_EXPECT_FALSE(test, kpkeys_is_held());
 }
 
 static void softirq_store(struct tasklet_struct *tasklet)
@@ -314,7 +407,12 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_state_is_keyed),
 	KUNIT_CASE(test_lazy_nests),
 	KUNIT_CASE(test_lazy_sleeps),
+	KUNIT_CASE(test_run_holds),
+	KUNIT_CASE(test_preemptible_section_holds_not),
+	KUNIT_CASE(test_held_section_sleeps),
+	KUNIT_CASE(test_secret_holds_not),
 	KUNIT_CASE(test_interrupt_runs_shut),
+	KUNIT_CASE(test_held_section_interrupted),
 	KUNIT_CASE(test_softirq_runs_shut),
 	KUNIT_CASE(test_warn_runs_shut),
 	KUNIT_CASE(test_nmi_runs_shut),

@@ -13,6 +13,7 @@
 #include <asm/esr.h>
 #include <asm/por.h>
 #include <asm/sysreg.h>
+#include <asm/thread_info.h>
 
 /*
  * POR_EL1 also governs what the kernel does to user memory, by the index user
@@ -94,6 +95,9 @@ static __always_inline void arch_kpkeys_publish(void)
 {
 	dsb(ishst);
 }
+
+/* Finding the CPU's memory takes one instruction, and reading it another. */
+#define arch_kpkeys_held()	(&current_thread_info()->kpkeys_held)
 
 /* User tables are separate: all entries of a top-level table are theirs. */
 #define ARCH_KPKEYS_USER_PGDS	PTRS_PER_PGD
