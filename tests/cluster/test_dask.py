@@ -21,6 +21,7 @@ for word in "$@"; do
 	file,id=results,path=*) results=${word#file,id=results,path=} ;;
 	*,out=*) counts=${word#*,out=} ;;
 	*kpkeys_design=*) design=${word#*kpkeys_design=}; design=${design%% *} ;;
+	*kpkeys=enforce*) design=portcullis ;;
 	esac
 done
 echo booting >"$console"
