@@ -47,24 +47,7 @@ static struct counts before;
 
 static void read_counters(struct counts *counts)
 {
-	static char text[8192];
-	char *line;
-	size_t i;
-
-	memset(counts, 0, sizeof(*counts));
-	if (file_read(KPKEYS_DIR "stats", text, sizeof(text)) <= 0)
-		return;
-	for (i = 0; i < COUNTERS; i++) {
-		size_t len = strlen(counters[i]);
-
-		for (line = text; line; line = strchr(line, '\n')) {
-			line += *line == '\n';
-			if (!strncmp(line, counters[i], len) && line[len] == ' ')
-				counts->n[i] = atol(line + len);
-			if (!*line)
-				break;
-		}
-	}
+	kpkeys_read_stats(counters, counts->n, COUNTERS);
 }
 
 enum operation {

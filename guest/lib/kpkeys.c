@@ -29,6 +29,30 @@ unsigned long kpkeys_stat(const char *name)
 	return value_in(KPKEYS_DIR "stats", name);
 }
 
+static void take_stat(const char *line, const char * const *names, long *values, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		size_t len = strlen(names[i]);
+
+		if (!strncmp(line, names[i], len) && line[len] == ' ')
+			values[i] = atol(line + len);
+	}
+}
+
+void kpkeys_read_stats(const char * const *names, long *values, size_t nr)
+{
+	static char text[8192];
+	char *line, *rest = text;
+
+	memset(values, 0, nr * sizeof(*values));
+	if (file_read(KPKEYS_DIR "stats", text, sizeof(text)) <= 0)
+		return;
+	while ((line = strsep(&rest, "\n")))
+		take_stat(line, names, values, nr);
+}
+
 unsigned long kpkeys_linear_map(const char *name)
 {
 	return value_in(LINEAR_MAP, name);

@@ -32,20 +32,7 @@ static bool skipped, counted;
 
 static void read_stats(struct load_stats *stats)
 {
-	static char text[8192];
-	char *line, *rest = text;
-	int i;
-
-	memset(stats, 0, sizeof(*stats));
-	if (file_read(KPKEYS_DIR "stats", text, sizeof(text)) <= 0)
-		return;
-	while ((line = strsep(&rest, "\n")))
-		for (i = 0; i < NR_STATS; i++) {
-			size_t len = strlen(names[i]);
-
-			if (!strncmp(line, names[i], len) && line[len] == ' ')
-				stats->n[i] = atol(line + len);
-		}
+	kpkeys_read_stats(names, stats->n, NR_STATS);
 }
 
 static void keep_least(struct load_stats *kept, const struct load_stats *after)
