@@ -13,6 +13,7 @@ from portcullis.errors import ToolError
 from portcullis.host import sources
 from portcullis.host import workspace as workspaces
 from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.building import environment
 from portcullis.host.process import Commands
 from portcullis.host.sources import fetch
 from portcullis.host.workspace import disk_full_explained, whole_folder
@@ -250,3 +251,8 @@ def test_an_interrupted_tree_update_is_repaired(build, workspace, monkeypatch):
         build()
     monkeypatch.setattr(module, "update_work_tree", real)
     assert build().fresh  # although every file already has its new content
+
+
+def test_images_do_not_tell_when_or_how_often_they_were_built(tmp_path):
+    variables = environment(make_workspace(tmp_path))
+    assert variables["KBUILD_BUILD_TIMESTAMP"].endswith("1970") and variables["KBUILD_BUILD_VERSION"] == "1"

@@ -22,6 +22,9 @@ def environment(workspace: Workspace, base: Path | None = None) -> dict[str, str
     variables.setdefault("CCACHE_DEPEND", "1")  # do not run the preprocessor a second time
     variables["KBUILD_BUILD_USER"] = "portcullis"
     variables["KBUILD_BUILD_HOST"] = "localhost"
+    # The same sources give the same image, and so the same counts, whenever and however often they are built.
+    variables["KBUILD_BUILD_TIMESTAMP"] = "Thu Jan  1 00:00:00 UTC 1970"
+    variables["KBUILD_BUILD_VERSION"] = "1"
     for name in ("MAKEFLAGS", "MFLAGS", "KBUILD_OUTPUT"):
         variables.pop(name, None)
     return variables
