@@ -9,8 +9,8 @@ import pytest
 
 from fakes import make_workspace, write
 from portcullis.cli import main
-from portcullis.commands.bench import text_growth
 from portcullis.core.results import parse_results
+from portcullis.host.codesize import text_growth
 from portcullis.host.vm import Boot
 
 ATTACKS = """
@@ -187,7 +187,7 @@ def test_bench_refuses_to_print_what_it_did_not_measure(play, capsys):
 
 
 def test_code_growth_needs_kernels_that_differ_in_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.setattr("portcullis.commands.bench.Image", lambda data: SimpleNamespace(code_size=lambda: len(data)))
+    monkeypatch.setattr("portcullis.host.codesize.Image", lambda data: SimpleNamespace(code_size=lambda: len(data)))
     for lane, size, config in (("default", 9, "CONFIG_A=y\nCONFIG_KPKEYS=y\n"), ("stock", 5, "CONFIG_A=y\n")):
         write(tmp_path / f"x-{lane}/vmlinux.o", "x" * size)
         write(tmp_path / f"x-{lane}/.config", config)
@@ -196,6 +196,12 @@ def test_code_growth_needs_kernels_that_differ_in_nothing_else(tmp_path, monkeyp
     assert text_growth(image) == 4
     write(tmp_path / "x-default/mm/kpkeys/kpkeys_test.o", "x")
     assert text_growth(image) == 3
+    # Lane lab is compared with a stock kernel of its own.
+    for lane in ("lab", "lab-stock"):
+        write(tmp_path / f"x-{lane}/vmlinux.o", "x" * 20 if lane == "lab" else "x" * 10)
+        write(tmp_path / f"x-{lane}/.config", "CONFIG_A=y\n")
+    write(tmp_path / "x-lab/mm/kpkeys/designs.o", "xxx")
+    assert text_growth(tmp_path / "x-lab/arch/x86/boot/bzImage") == 7
     write(tmp_path / "x-stock/.config", "CONFIG_A=y\nCONFIG_B=y\n")
     assert text_growth(image) is None
     (tmp_path / "x-stock/.config").unlink()

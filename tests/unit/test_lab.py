@@ -7,10 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from portcullis.lab.jobs import BENCHMARKS, PLAIN, VARIANTS, Inputs, Job, choose_jobs, result_key, result_of
+from portcullis.core.machine import kernel_command_line
+from portcullis.lab.jobs import (
+    BENCHMARKS,
+    PLAIN,
+    VARIANTS,
+    Inputs,
+    Job,
+    choose_jobs,
+    result_key,
+    result_of,
+    with_tlb,
+)
 from portcullis.lab.pricing import overhead, price, solve_overhead, solve_time
 from portcullis.lab.profile import PRICED, parse_profile, priced_counts
-from portcullis.lab.published import Counted, compare, parse_published, settle
+from portcullis.lab.published import Counted, as_in_source, compare, parse_published, settle
 from portcullis.lab.results import Region, Result, Round, dump_result, load_result, rounds_of, why_not_to_price
 from portcullis.lab.tables import make_table
 
@@ -23,7 +34,8 @@ def profile_text(arch="arm64", mhz=1000, **costs):
     """A profile in which everything is free but what is given."""
     text = f'name = "made-up"\ntitle = "A CPU"\narch = "{arch}"\n[clock]\nmhz = {mhz}\n{SOURCE}'
     for event in PRICED[arch]:
-        given = costs.get(event, 'low = 0\nhigh = 0\nunit = "cycles"\n' + SOURCE)
+        default = 'within = "instructions"\n' + SOURCE if event == "added_instructions" else cycles(0)
+        given = costs.get(event, default)
         text += f"[cost.{event}]\n{given}\n"
     return text
 
@@ -193,6 +205,31 @@ def test_ends_of_an_overhead_are_those_of_all_corners():
     assert found.range.low == pytest.approx(min(corners)) and found.range.high == pytest.approx(max(corners))
 
 
+def test_instructions_that_a_design_adds_have_a_price_of_their_own():
+    profile = made_up(instructions=cycles(2), added_instructions=cycles(0.25, 0.5), isb=cycles(10))
+    found = overhead({"instructions": 140, "isb": 1}, {"instructions": 100}, profile)
+    assert (found.range.low, found.range.high) == (pytest.approx(20 / 200), pytest.approx(30 / 200))
+    assert found.share == pytest.approx({"added_instructions": 15 / 200, "isb": 10 / 200})
+    # Fewer of them are a saving at the same price, whose greater end is the lower overhead.
+    fewer = overhead({"instructions": 60, "isb": 2}, {"instructions": 100}, profile)
+    assert (fewer.range.low, fewer.range.high) == (pytest.approx(0.0), pytest.approx(10 / 200))
+    dear = solve_overhead({"instructions": 140, "isb": 1}, {"instructions": 100}, profile, "isb", 0.2)
+    assert dear == pytest.approx(25)
+    # The ends are those of all corners where a saving meets what the base has more of.
+    wide = made_up(instructions=cycles(2), added_instructions=cycles(1, 9), isb=cycles(10, 30), dsb=cycles(1, 50))
+    found = overhead({"instructions": 90, "isb": 9, "dsb": 1}, {"instructions": 100, "isb": 1, "dsb": 2}, wide)
+    corners = [
+        (200 - 10 * added + 9 * isb + dsb) / (200 + isb + 2 * dsb) - 1
+        for added in (1, 9)
+        for isb in (10, 30)
+        for dsb in (1, 50)
+    ]
+    assert (found.range.low, found.range.high) == (pytest.approx(min(corners)), pytest.approx(max(corners)))
+    # Time of its own has no base: all are alike there, unless they are a short loop.
+    assert price({"instructions": 10}, profile).cycles.high == 20
+    assert price({"instructions": 10}, profile.straight).cycles.high == 5
+
+
 def test_unknown_prices_are_named_and_solved_for():
     profile = made_up(instructions=cycles(2), isb="unknown = true")
     base, design = {"instructions": 100, "isb": 1}, {"instructions": 105, "isb": 3}
@@ -215,7 +252,7 @@ def test_unknown_prices_that_cannot_matter_are_left_unsaid():
 
 # --- published figures -------------------------------------------------------------------------------------
 def test_published_rows_hold_together():
-    assert len({row.id for row in ROWS}) == len(ROWS) == 37
+    assert len({row.id for row in ROWS}) == len(ROWS) == 42
     regions = {region for benchmark in BENCHMARKS.values() for region in benchmark.regions}
     for row in ROWS:
         assert row.region in regions and row.why and row.source.url, row.id
@@ -241,6 +278,97 @@ def test_prices_are_fitted_together_and_reproduce_their_rows():
     for design, percent in (("per-write", 221.39), ("rfc", 3.35)):
         found = overhead(counted.counters("arm64", "fork-h0", design), counted.base("arm64", "fork-h0"), settled)
         assert 100 * found.range.middle == pytest.approx(percent, abs=1e-6)
+
+
+FIT = f'fit = "kpkeys/fork-h0/per-write"\nfit_each = "per-write"\n{SOURCE}'
+
+
+def test_each_region_has_the_base_that_its_row_without_batching_settles():
+    work = {"off": (1000, 0), "per-write": (1000, 100), "rfc": (1000, 2)}
+    counted = Counted(
+        [
+            result(design, {name: {"instructions": n, "isb": isb} for name in ("fork-h0", "fork-h1")})
+            for design, (n, isb) in work.items()
+        ]
+    )
+    profile = replace(made_up(instructions=FIT, isb=cycles(30)), name="graviton3")
+    settled, _ = settle(profile, ROWS, counted)
+    assert settled.costs["instructions"].low == pytest.approx(3000 / 2.2139 / 1000)
+    assert settled.at("fork-h1").costs["instructions"].low == pytest.approx(3000 / 2.8289 / 1000)
+    assert settled.at("touch") is settled
+    rows = {each.row.id: each for each in compare(settled, ROWS, counted)}
+    flat, batched = rows["kpkeys/fork-h1/per-write"], rows["kpkeys/fork-h1/rfc"]
+    assert flat.ours.middle == pytest.approx(221.39) and flat.factor == pytest.approx(221.39 / 282.89)
+    assert batched.own_base.middle == pytest.approx(282.89 * 2 / 100) and batched.ours.middle < batched.own_base.middle
+
+
+def test_a_price_that_depends_on_what_a_guard_costs_is_a_range():
+    fits = {"instructions": FIT, "tlbi_broadcast": f'fit = "kpkeys/fork-h0/rfc"\n{SOURCE}'}
+    profile = made_up(**fits, isb=cycles(30), added_instructions=cycles(0.5))
+    base = {"instructions": 1000}
+
+    def settled(added):
+        rfc = {"instructions": 1000 + added, "isb": 1, "tlbi_broadcast": 1}
+        designs = {"off": base, "per-write": {"instructions": 1000, "isb": 100, "tlbi_broadcast": 1}, "rfc": rfc}
+        counted = Counted([result(design, {"fork-h0": counts}) for design, counts in designs.items()])
+        return settle(profile, ROWS, counted)[1][1]
+
+    few, many = settled(10), settled(200)
+    assert few.high - few.cycles == pytest.approx(5, rel=0.1) and few.cycles > 0
+    assert many.cycles == 0 and many.high > 0 and many.said.startswith("0 to ")
+
+
+def test_counts_made_like_those_of_the_source():
+    def counts(dsb, isb):
+        return {"vmalloc-p4-h0": {"instructions": 1000, "dsb": dsb, "isb": isb, "pkey_writes": 4}}
+
+    designs = {"off": counts(4, 4), "rfc": counts(4, 8), "portcullis": counts(1, 5)}
+    counted = Counted([result(design, regions) for design, regions in designs.items()])
+    row = next(row for row in ROWS if row.id == "kpkeys/vmalloc-p4-h0/rfc")
+    design, base = as_in_source(row, counted, "arm64")
+    assert (base["dsb"], base["isb"], design["dsb"], design["isb"]) == (1, 1, 1, 5)
+    profile = replace(made_up(instructions=cycles(1), isb=cycles(25)), name="graviton3")
+    (found,) = (each for each in compare(profile, ROWS, counted) if each.row is row)
+    assert found.ours.middle == pytest.approx(100 * 100 / 1025) and found.uncorrected.middle == pytest.approx(100 / 11)
+    assert found.ours_here.middle == pytest.approx(found.ours.middle)
+    # Without a design that has one barrier for a run there is nothing to tell the surplus by.
+    alone = Counted([result(design, designs[design]) for design in ("off", "rfc")])
+    assert as_in_source(row, alone, "arm64")[1]["dsb"] == 4
+
+
+def test_switches_of_cr3_flush_nothing_with_pcids():
+    row = next(row for row in ROWS if row.id == "kaiser/pcid")
+    region = {"lseek": {"instructions": 100, "cr3_writes": 2, "tlbi_all": 2}}
+    counted = Counted([result("stock", region, variant="pti-on", arch="x86")])
+    assert as_in_source(row, counted, "x86")[0] == {"instructions": 100, "cr3_writes": 2}
+
+
+def test_sequences_that_need_not_be_counted():
+    row = next(row for row in ROWS if row.id == "sctlr/read-on-exit")
+    profile = replace(made_up(instructions=cycles(2)), name="cortex-a76")
+    (found,) = (each for each in compare(profile, ROWS, Counted([])) if each.row is row)
+    assert found.ours.middle == pytest.approx(2.0) and found.factor == pytest.approx(2.0 / 1.1)
+
+
+def test_exceptions_of_the_source_restore_the_register():
+    regions = {"fork-h1": {"instructions": 1000, "isb": 1, "page_fault": 2}}
+    counted = Counted([result("off", {"fork-h1": {"instructions": 1000, "page_fault": 2}}), result("rfc", regions)])
+    profile = replace(made_up(instructions=cycles(1), isb=cycles(10)), name="graviton3")
+    (found,) = (each for each in compare(profile, ROWS, counted) if each.row.id == "kpkeys/fork-h1/rfc")
+    assert found.restores == pytest.approx(2.0) and found.ours.middle == pytest.approx(1.0)
+
+
+def test_a_tlb_is_what_the_plugin_is_told():
+    tlb = f'[tlb]\nl1 = "48:48"\nl2 = "1280:5"\npages = [12, 21]\n{SOURCE}'
+    found = parse_profile(profile_text() + tlb).tlb
+    assert found.option("x") == "tlb=x,l1=48:48,l2=1280:5,pages=12+21,global=on"
+    assert parse_profile(profile_text()).tlb is None
+    for bad, complaint in (("1280:5", "1280"), ("[12, 21]", "[21]"), ('url = "https://example.org/"', "")):
+        with pytest.raises(ValueError, match="tlb"):
+            parse_profile(profile_text() + tlb.replace(bad, complaint))
+    job = next(job for job in choose_jobs("arm64", ["fork"], ["off"], ["tlb-blocks"]))
+    (told,) = with_tlb([job], {"graviton2": "tlb=here"})
+    assert told.machine().tlb == "tlb=here" and "live_split=force" in kernel_command_line(told.machine())
 
 
 def test_a_fit_that_cannot_be_says_why():
@@ -269,6 +397,32 @@ def test_ours_beside_theirs():
     assert negative.factor is None and negative.points == pytest.approx(1.49)
     assert rows["kpkeys/munmap-h0/rfc"].missing == "not counted"
     assert not [name for name in rows if not name.startswith("kpkeys/")]
+
+
+def test_lines_of_one_level_and_of_switches():
+    def rounds(isb):
+        return {"kernbench": Region(1, (Round({"instructions": 900}, {"instructions": 100, "isb": isb}),))}
+
+    results = [
+        replace(result("off"), regions=rounds(1)),
+        replace(result(guest={"kernbench": {"pages_keyed": 1}}), regions=rounds(2)),
+    ]
+    raised = {"gate-guard": {"instructions": 20, "pkey_writes": 2}}
+    results.append(
+        replace(result(), job="another", regions={name: Region(1, (Round({}, n),)) for name, n in raised.items()})
+    )
+    for number, each in enumerate(results):
+        kernel = {
+            name: Region(1, tuple(Round(r.user, {**r.kernel, "pkey_writes": 2}) for r in region.rounds))
+            for name, region in each.regions.items()
+        }
+        results[number] = replace(each, regions=kernel)
+    profile = made_up(instructions=cycles(2), added_instructions=cycles(0.5), isb=cycles(10))
+    table = {line.region: line for line in make_table(profile, ROWS, results).lines}
+    assert list(table) == ["kernbench", "kernbench-system", "gate-guard"]
+    assert table["kernbench-system"].cells["portcullis"].overhead.range.low == pytest.approx(10 / 210)
+    assert table["kernbench"].cells["portcullis"].overhead.range.low == pytest.approx(10 / 2010)
+    assert table["gate-guard"].base_price.cycles.high == pytest.approx(10)  # instructions of a short loop
 
 
 def test_a_level_of_its_own():

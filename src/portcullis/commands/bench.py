@@ -17,17 +17,15 @@ examples:
 
 import argparse
 from dataclasses import asdict, replace
-from pathlib import Path
 
 from portcullis.commands.boot import add_machine, machine_of
 from portcullis.commands.labbench import add_lab_arguments, check_lab_arguments, run_lab, update_expected
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
 from portcullis.core.bench import Measured
-from portcullis.core.elf import Image
-from portcullis.core.kconfig import different_options, parse_config
 from portcullis.core.machine import Machine, backend_of
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
+from portcullis.host.codesize import text_growth
 from portcullis.host.counting import counted, measured
 from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
@@ -37,9 +35,6 @@ from portcullis.host.screen import print_json, print_line, step, table
 from portcullis.host.vm import Boot, run_job
 from portcullis.host.workspace import Workspace
 
-# Options that come with Portcullis; kernels that differ in others as well cannot be compared.
-OWN_OPTIONS = ("CONFIG_KPKEYS", "CONFIG_ARCH_HAS_KPKEYS", "CONFIG_MMU_GATHER_")
-TEST_OBJECTS = ("mm/kpkeys/attack*.o", "mm/kpkeys/*_test.o", "arch/*/mm/*_test.o")
 TIMEOUT = 300.0  # seconds
 
 
@@ -99,28 +94,6 @@ def run_quick(workspace: Workspace, options: argparse.Namespace, machine: Machin
         stock = "unknown, build the kernel to compare with: portcullis build --lane stock"
         print_line(f"  code: {f'{growth:+} bytes' if growth is not None else stock}")
     return 0 if all(row.good for row in rows) else 1
-
-
-def text_growth(image: Path) -> int | None:
-    """Bytes of code more than in the stock kernel; None when that one is not built, or from other options.
-
-    What only test kernels have does not count. Read from vmlinux.o: the linker pads the code of vmlinux to 2 MiB.
-    """
-    folder = image.parents[3]
-    stock = folder.with_name(folder.name.rpartition("-")[0] + "-stock")
-    try:
-        configs = [parse_config((path / ".config").read_text()) for path in (folder, stock)]
-        if any(not name.startswith(OWN_OPTIONS) for name in different_options(*configs)):
-            return None
-        tests = [path for pattern in TEST_OBJECTS for path in folder.glob(pattern)]
-        return code_size(folder / "vmlinux.o") - code_size(stock / "vmlinux.o") - sum(map(code_size, tests))
-    except (OSError, ValueError):
-        return None
-
-
-def code_size(path: Path) -> int:
-    """Bytes of machine code in an object file."""
-    return Image(path.read_bytes()).code_size()
 
 
 def print_table(rows: tuple[Measured, ...], boot: Boot, backend: str) -> None:

@@ -11,19 +11,20 @@ from portcullis.commands.options import build_options
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.codesize import text_growth
 from portcullis.host.compile_kit import lab_initramfs
 from portcullis.host.emulator import emulator_for
 from portcullis.host.executors import EXECUTORS, dask, local
 from portcullis.host.labdata import published_rows, read_profiles
-from portcullis.host.labjobs import Executor, Files, Outcome, run_jobs
+from portcullis.host.labjobs import Executor, Files, Outcome, digest_of, run_jobs
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, say, table
 from portcullis.host.workspace import Workspace, write_whole
-from portcullis.lab.expected import DESIGN, QUICK, Expected, counts_of, differences, dump_expected, parse_expected
-from portcullis.lab.jobs import VARIANTS, Job, choose_jobs
+from portcullis.lab.expected import DESIGN, QUICK, Expected, differences, dump_expected, parse_expected, updated
+from portcullis.lab.jobs import LANE, VARIANTS, Job, choose_jobs, with_tlb
 from portcullis.lab.profile import Profile
-from portcullis.lab.results import DESIGNS, Result, dump_result
+from portcullis.lab.results import DESIGNS, dump_result
 from portcullis.lab.tables import UNEVEN, Cell, Table, make_table
 from portcullis.lab.text import event_name, percent_range, time_range
 
@@ -65,14 +66,15 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
     """Runs what is missing, then prints overheads; 1 when a job failed."""
     variants = None if options.all_variants else [name.replace("plain", "") for name in options.variant or ["plain"]]
     try:
-        jobs = choose_jobs(options.arch, options.names, options.design or (), variants)
+        jobs = with_tlb(choose_jobs(options.arch, options.names, options.design or (), variants), tlb_options())
     except ValueError as error:
         raise ToolError(str(error)) from error
     if options.dry_run:
         for job in jobs:
             print_line(job.id)
         return 0
-    outcomes = outcomes_of(workspace, options, jobs)
+    files = files_of(workspace, options, jobs)
+    outcomes = outcomes_of(workspace, options, jobs, files)
     results = [outcome.result for outcome in outcomes if outcome.result]
     failed = [outcome for outcome in outcomes if not outcome.result]
     if options.json:
@@ -81,16 +83,25 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
         for profile in chosen_profiles(options.arch, options.profile):
             for variant in dict.fromkeys(result.variant for result in results):
                 print_table(make_table(profile, published_rows(), results, variant))
+        growth = text_growth(files[LANE].kernel) if LANE in files else None
+        if growth is not None:
+            print_line(f"code: {growth:+} bytes over lane lab-stock, without what only measures")
     for outcome in failed:
         say(f"{outcome.job.id}: {outcome.trouble}")
     return 1 if failed else 0
 
 
-def outcomes_of(workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...]) -> list[Outcome]:
-    """Builds what the jobs need and runs those whose results are missing."""
-    executor = _executor(options)
+def files_of(workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...]) -> dict[str, Files]:
+    """Builds what the jobs need, by lane."""
     built = build_options(options)
-    files = {lane: lab_files(workspace, built, lane) for lane in dict.fromkeys(job.lane for job in jobs)}
+    return {lane: lab_files(workspace, built, lane) for lane in dict.fromkeys(job.lane for job in jobs)}
+
+
+def outcomes_of(
+    workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...], files: dict[str, Files]
+) -> list[Outcome]:
+    """Runs the jobs whose results are missing."""
+    executor = _executor(options)
     outcomes = []
     for outcome in run_jobs(workspace, [(job, files[job.lane]) for job in jobs], executor, options.again):
         state = "ok" if outcome.result else "failed"
@@ -123,6 +134,14 @@ def compiler_of(commands: Commands, arch: str) -> str:
     return _first_line(commands, [f"{cross_prefix(ARCHES[arch], os.uname().machine)}gcc", "--version"])
 
 
+def toolchain_of(commands: Commands, arch: str) -> str:
+    """What decides the instructions of kernel and guest beside the sources: the compiler, and the C library's code."""
+    compiler = f"{cross_prefix(ARCHES[arch], os.uname().machine)}gcc"
+    library = Path(_first_line(commands, [compiler, "-print-file-name=libc.a"]))
+    digest = digest_of(library)[:12] if library.is_file() else "unknown"
+    return f"{compiler_of(commands, arch)}, libc.a {digest}"
+
+
 def _first_line(commands: Commands, command: list[str | Path]) -> str:
     return commands.capture(command).output.split("\n")[0].strip()
 
@@ -137,6 +156,11 @@ def chosen_profiles(arch: str, name: str | None) -> list[Profile]:
     if profiles[name].arch != arch:
         raise ToolError(f"{name} is a CPU of {profiles[name].arch}, not of {arch}")
     return [profiles[name]]
+
+
+def tlb_options() -> dict[str, str]:
+    """What the plugin is told of the TLB of each profile that has one."""
+    return {profile.name: profile.tlb.option(profile.name) for profile in read_profiles() if profile.tlb}
 
 
 def lab_json(outcomes: list[Outcome]) -> dict[str, object]:
@@ -169,7 +193,7 @@ def print_table(shown: Table) -> None:
         if fitted.cycles is None:
             print_line(f"  no price of {event_name(fitted.event)}: {fitted.why}")
         else:
-            print_line(f"  fitted to {fitted.row}: {event_name(fitted.event)} {fitted.cycles:.3g} cycles")
+            print_line(f"  fitted to {fitted.row}: {event_name(fitted.event)} {fitted.said}")
     for line in shown.lines:
         for name, spread in line.spreads():
             if spread > UNEVEN:
@@ -195,31 +219,19 @@ def expected_jobs(arch: str) -> tuple[Job, ...]:
 
 def update_expected(workspace: Workspace, options: argparse.Namespace) -> int:
     """Counts the quick jobs of an architecture and writes them; those of others stay."""
-    outcomes = outcomes_of(workspace, options, expected_jobs(options.arch))
+    jobs = expected_jobs(options.arch)
+    outcomes = outcomes_of(workspace, options, jobs, files_of(workspace, options, jobs))
     failed = [outcome for outcome in outcomes if not outcome.result]
     for outcome in failed:
         say(f"{outcome.job.id}: {outcome.trouble}")
     if failed:
         return 1
     results = [outcome.result for outcome in outcomes if outcome.result]
-    say_changes(results)
-    kept = parse_expected(EXPECTED.read_text()).counts if EXPECTED.is_file() else {}
-    others = {job: counts for job, counts in kept.items() if not job.startswith(f"{options.arch}-")}
-    compiler = results[0].versions["compiler"]
-    write_whole(EXPECTED, dump_expected(Expected(compiler, {**others, **counts_of(results)})).encode())
+    toolchain, kept = toolchain_of(Commands(), options.arch), Expected({}, {})
+    if EXPECTED.is_file():
+        kept = parse_expected(EXPECTED.read_text())
+        for line in differences(kept, options.arch, results, toolchain):
+            print_line(f"  {line}")
+    write_whole(EXPECTED, dump_expected(updated(kept, options.arch, toolchain, results)).encode())
     print_line(f"{EXPECTED} is written: commit it, and say why the counts changed")
     return 0
-
-
-def say_changes(results: list[Result]) -> None:
-    """What an update changes."""
-    if EXPECTED.is_file():
-        expected = of_arch(parse_expected(EXPECTED.read_text()), results[0].arch)
-        for line in differences(expected, results, results[0].versions["compiler"]):
-            print_line(f"  {line}")
-
-
-def of_arch(expected: Expected, arch: str) -> Expected:
-    """The expectations of one architecture."""
-    own = {job: counts for job, counts in expected.counts.items() if job.startswith(f"{arch}-")}
-    return replace(expected, counts=own)

@@ -7,9 +7,11 @@ examples:
   ./portcullis report
   ./portcullis report --out costs.html
   ./portcullis report --json
+  ./portcullis report --markdown
 """
 
 import argparse
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -21,12 +23,22 @@ from portcullis.host.screen import print_json, print_line
 from portcullis.host.workspace import Workspace, write_whole
 from portcullis.lab.page import Page, make_page
 
+# Tables that are printed as text: CPUs of published figures, and the one with keys for the kernel.
+QUOTED = (
+    "published-table-",
+    "misses-table",
+    *(f"{kind}-{cpu}" for kind in ("overhead", "gates-table") for cpu in ("graviton3", "xeon-pks")),
+)
+QUOTED_ENVIRONMENT = ("kernel", "emulator", "compiler", "counted")
 TEMPLATE = Path(__file__).parents[1] / "data" / "report.html.j2"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--out", metavar="FILE", type=Path, default=Path("report.html"), help="the page (report.html)")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the tables of published figures, overheads and switches instead"
+    )
     add_json(parser)
 
 
@@ -38,6 +50,9 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         raise ToolError(f"no report is written: {error}") from error
     if options.json:
         print_json(page_json(page))
+        return 0
+    if options.markdown:
+        print_line("\n".join(markdown(page)))
         return 0
     out = options.out.expanduser().resolve()
     if not out.parent.is_dir():
@@ -56,6 +71,25 @@ def render(page: Page) -> str:
         raise ToolError("the Python package jinja2 is not there", "run it by ./portcullis report") from error
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     return environment.from_string(TEMPLATE.read_text()).render(page=page)
+
+
+def markdown(page: Page) -> list[str]:
+    """Lines of the tables that documents quote; figures against published ones come first."""
+    lines = ["# Figures", "Made by `./portcullis report --markdown` from what was counted last."]
+    lines += [f"- {name}: {value}" for name, value in page.environment if name in QUOTED_ENVIRONMENT]
+    for part in sorted(page.parts, key=lambda part: not part.id.startswith(("published-", "misses"))):
+        grids = [grid for grid in part.grids if grid.id.startswith(QUOTED)]
+        if grids:
+            lines += ["", f"## {part.title}", *(f"{note}\n" for note in part.notes)]
+        for grid in grids:
+            lines += [*([f"### {grid.title}"] if len(grids) > 1 else []), ""]
+            lines += [_markdown_row(grid.columns), _markdown_row("---" for _ in grid.columns)]
+            lines += [*(_markdown_row(row) for row in grid.rows), "", grid.example]
+    return lines
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |"
 
 
 def page_json(page: Page) -> dict[str, object]:

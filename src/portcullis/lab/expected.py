@@ -9,7 +9,7 @@ from portcullis.lab.results import Region, Result
 
 QUICK = ("fork", "calls")  # benchmarks; vmalloc counts otherwise when anything else takes memory before it
 DESIGN = "portcullis"
-OF_COMPILER = ("instructions", "atomic")  # what another compiler makes other numbers of
+OF_COMPILER = ("instructions", "atomic")  # what another compiler or C library makes other numbers of
 HOW_TO_UPDATE = "./portcullis bench --quick --update-expected, and the reason in the same commit"
 _HEADER = f"""# Counts of quick benchmarks, compared exactly by the test counts-expected. Made, not written, by
 # {HOW_TO_UPDATE}.
@@ -19,9 +19,9 @@ Numbers = Mapping[str, int]
 
 @dataclass(frozen=True)
 class Expected:
-    """Counters by job, region and level; `compiler` made the kernels that they were counted on."""
+    """Counters by job, region and level; `toolchains` made what was counted, by architecture."""
 
-    compiler: str
+    toolchains: Mapping[str, str]
     counts: Mapping[str, Mapping[str, Mapping[str, Numbers]]]
 
 
@@ -45,7 +45,8 @@ def _least(region: Region, level: str) -> dict[str, int]:
 
 def dump_expected(expected: Expected) -> str:
     """The file; the same counts always give the same text."""
-    lines = [_HEADER, f"compiler = {_quoted(expected.compiler)}"]
+    lines = [_HEADER, "[toolchains]"]
+    lines += [f"{arch} = {_quoted(toolchain)}" for arch, toolchain in sorted(expected.toolchains.items())]
     for job, regions in sorted(expected.counts.items()):
         for region, levels in sorted(regions.items()):
             lines += ["", f"[{job}.{region}]"]
@@ -62,23 +63,34 @@ def _quoted(text: str) -> str:
 def parse_expected(text: str) -> Expected:
     """Reads a file of expectations; raises ValueError for a broken one."""
     data = tomllib.loads(text)
-    compiler = data.pop("compiler", None)
-    if not isinstance(compiler, str) or not all(isinstance(regions, dict) for regions in data.values()):
-        raise ValueError("expected counts: no compiler, or a job without regions")
-    return Expected(compiler, data)
+    toolchains = data.pop("toolchains", None)
+    if not isinstance(toolchains, dict) or not all(isinstance(regions, dict) for regions in data.values()):
+        raise ValueError("expected counts: no toolchains, or a job without regions")
+    return Expected(toolchains, data)
 
 
-def differences(expected: Expected, results: Iterable[Result], compiler: str) -> list[str]:
-    """Every counter that is not as expected.
+def of_arch(expected: Expected, arch: str) -> dict[str, Mapping[str, Mapping[str, Numbers]]]:
+    """The jobs of one architecture."""
+    return {job: counts for job, counts in expected.counts.items() if job.startswith(f"{arch}-")}
 
-    With another compiler those that depend on it are not compared. A job or region that is missing on either side is a
-    difference as well.
+
+def updated(expected: Expected, arch: str, toolchain: str, results: Iterable[Result]) -> Expected:
+    """With the jobs of one architecture counted anew; those of others stay."""
+    others = {job: counts for job, counts in expected.counts.items() if not job.startswith(f"{arch}-")}
+    return Expected({**expected.toolchains, arch: toolchain}, {**others, **counts_of(results)})
+
+
+def differences(expected: Expected, arch: str, results: Iterable[Result], toolchain: str) -> list[str]:
+    """Every counter of an architecture that is not as expected.
+
+    With another compiler or C library those that depend on it are not compared. A job or region that is missing on
+    either side is a difference as well.
     """
-    counted = counts_of(results)
-    skipped = () if compiler == expected.compiler else OF_COMPILER
+    counted, jobs = counts_of(results), of_arch(expected, arch)
+    skipped = () if toolchain == expected.toolchains.get(arch) else OF_COMPILER
     found = []
-    for job in sorted({*expected.counts, *counted}):
-        before, now = expected.counts.get(job), counted.get(job)
+    for job in sorted({*jobs, *counted}):
+        before, now = jobs.get(job), counted.get(job)
         if before is None or now is None:
             found.append(f"{job}: {'not expected' if before is None else 'not counted'}")
             continue

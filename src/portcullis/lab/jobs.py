@@ -15,6 +15,7 @@ DESIGNS_LANE = "lab-designs"
 LANES = {"stock": "lab-stock", "per-write": DESIGNS_LANE, "rfc": DESIGNS_LANE}  # others run on LANE
 REPEATABLE = {"cpus": 1, "icount": 0}  # what makes the counts of a machine the same every time
 MEMORY = 2048  # MiB
+SLOWER = 4  # times, with the model of a TLB
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,12 @@ class Variant:
     changes: Mapping[str, object] = field(default_factory=dict)
     benchmarks: tuple[str, ...] = tuple(BENCHMARKS)
     designs: tuple[str, ...] = DESIGNS
+    tlb: str = ""  # profile whose TLB is modelled
 
 
 PLAIN = Variant("", "as the kernel chooses")
+TLB_PAGES, TLB_BLOCKS = "tlb-pages", "tlb-blocks"
+_LINEAR_MAP = ("fork", "munmap", "touch", "exec", "kernbench")
 _ISOLATED = ("fork", "munmap", "touch", "exec", "calls")
 VARIANTS = {
     "x86": (
@@ -106,6 +110,17 @@ VARIANTS = {
         Variant(
             "blocks", "linear map of blocks", {"append": "live_split=force"}, ("fork", "munmap", "vmalloc", "exec")
         ),
+        *(
+            Variant(
+                name,
+                f"linear map of {name.removeprefix('tlb-')}, with the model of a TLB",
+                {"linear_map": name.removeprefix("tlb-")},
+                _LINEAR_MAP,
+                ("off", "portcullis"),
+                tlb="graviton2",
+            )
+            for name in (TLB_PAGES, TLB_BLOCKS)
+        ),
     ),
 }
 
@@ -118,6 +133,7 @@ class Job:
     benchmark: Benchmark
     design: str
     variant: Variant
+    tlb: str = ""  # what the plugin is told of the TLB that the variant wants
 
     @property
     def id(self) -> str:
@@ -148,7 +164,8 @@ class Job:
             memory=MEMORY,
             arch=self.arch,
             append=" ".join(word for word in words if word),
-            timeout=self.benchmark.timeout,
+            timeout=self.benchmark.timeout * (SLOWER if self.tlb else 1),
+            tlb=self.tlb,
             **REPEATABLE,  # type: ignore[arg-type]
         )
         if mode != "enforce":
@@ -179,6 +196,11 @@ def choose_jobs(
         and design in variant.designs
         and benchmark.name in variant.benchmarks
     )
+
+
+def with_tlb(jobs: Iterable[Job], options: Mapping[str, str]) -> tuple[Job, ...]:
+    """Jobs with what the plugin is told where their variant has the model of a TLB; `options` by profile."""
+    return tuple(replace(job, tlb=options[job.variant.tlb]) if job.variant.tlb else job for job in jobs)
 
 
 def _benchmarks(names: tuple[str, ...]) -> tuple[Benchmark, ...]:
@@ -242,6 +264,7 @@ def result_of(
             "lane": job.lane,
             "mode": machine.mode or "",
             "pti": "auto" if machine.pti is None else machine.pti,
+            "tlb": machine.tlb,
         },
         inputs.versions,
         command_of(job),

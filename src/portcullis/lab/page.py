@@ -4,14 +4,17 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from portcullis.lab.jobs import TLB_BLOCKS, TLB_PAGES
 from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
+from portcullis.lab.pricing import Range
 from portcullis.lab.profile import Cost, Profile
-from portcullis.lab.published import PROFILE_OF, Comparison, Counted, Row, compare
+from portcullis.lab.published import LIKE, PROFILE_OF, Comparison, Counted, Row, compare, misses_per_thousand
 from portcullis.lab.results import BASES, DESIGNS, Result
-from portcullis.lab.tables import UNEVEN, Cell, Line, Table, accept, make_table, own_variants
+from portcullis.lab.tables import GATE, UNEVEN, Cell, Line, Table, accept, make_table, own_variants
 from portcullis.lab.text import event_name, nanoseconds, percent_range, time_range
 
 MOST_SERIES = 7  # events that a plot tells apart
+SMALL = 0.05  # points that are not worth a word
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iter
             parts.append(_prices(tables[0].profile, profile))
     if not parts:
         raise ValueError("no result can be shown: run ./portcullis bench first")
+    parts += [part for part in [_misses(results)] if part]
     parts.append(_counts(results))
     commands = tuple(dict.fromkeys(result.command for result in results))
     return Page("What protection costs", _environment(results), commands, tuple(parts))
@@ -102,19 +106,17 @@ def _key(table: Table) -> str:
 
 # --- overheads -------------------------------------------------------------------------------------------------
 def _overheads(table: Table) -> Part | None:
-    lines = [line for line in table.lines if not line.region.startswith("gate-") and line.cells]
-    gates = [line for line in table.lines if line.region.startswith("gate-")]
+    lines = [line for line in table.lines if not line.region.startswith(GATE) and line.cells]
+    gates = [line for line in table.lines if line.region.startswith(GATE)]
     if not lines and not gates and not table.refused:
         return None
     notes = [table.profile.note] if table.profile.note else []
     notes += [f"{design} is not shown: {reason}." for design, reason in table.refused.items()]
     for fitted in table.fitted:
-        settled = f"{event_name(fitted.event)}: {fitted.cycles:.3g} cycles each" if fitted.cycles is not None else ""
-        notes.append(
-            f"Fitted to {fitted.row}: {settled}."
-            if settled
-            else f"No price of {event_name(fitted.event)}: {fitted.why}."
-        )
+        if fitted.cycles is None:
+            notes.append(f"No price of {event_name(fitted.event)}: {fitted.why}.")
+        else:
+            notes.append(f"Fitted to {fitted.row}: {event_name(fitted.event)}: {fitted.said} each.")
     uneven = [
         f"{line.region} {name} {100 * spread:.0f}%"
         for line in lines
@@ -129,7 +131,8 @@ def _overheads(table: Table) -> Part | None:
     grids = [_overhead_grid(table, lines)] if lines else []
     even = _break_even_grid(table, lines)
     plots = [*_ingredient_plots(table, lines), *_size_plots(table, lines), *_gate_plots(table, gates)]
-    return Part(f"cpu-{_key(table)}", title, tuple(notes), (*grids, *([even] if even else [])), tuple(plots))
+    switches = [_gate_grid(table, gates)] if gates else []
+    return Part(f"cpu-{_key(table)}", title, tuple(notes), (*grids, *([even] if even else []), *switches), tuple(plots))
 
 
 def _designs(lines: Iterable[Line]) -> list[str]:
@@ -288,11 +291,29 @@ def _size_plot(table: Table, name: str, which: str, curves_of: dict[str, list[tu
     return Plot(f"size-{name}-{_key(table)}", title, svg, tuple(curves_of), example, colours)
 
 
+def _gate_grid(table: Table, gates: list[Line]) -> Grid:
+    rows = tuple(
+        (
+            line.region.removeprefix(GATE),
+            time_range(table.profile, line.base_price.cycles),
+            ", ".join(f"{count:.3g} {event_name(event)}" for event, count in line.base_price.unknown.items()) or "–",
+        )
+        for line in gates
+    )
+    name, takes, lacks = rows[0]
+    example = (
+        f"{name}, there and back, takes {takes} and, beyond that, what has no known price: {lacks}. "
+        "Instructions of a switch are priced as those of a short loop."
+    )
+    columns = ("switch", "takes", "and what has no price")
+    return Grid(f"gates-table-{_key(table)}", "One switch of protection and back", columns, rows, example)
+
+
 def _gate_plots(table: Table, gates: list[Line]) -> list[Plot]:
     """Time of one protection switch by each way there is."""
     profile, spans, lacking = table.profile, [], []
     for line in gates:
-        name, cycles = line.region.removeprefix("gate-"), line.base_price.cycles
+        name, cycles = line.region.removeprefix(GATE), line.base_price.cycles
         if cycles.high > 0:
             spans.append(Span(name, {"time": (profile.ns(cycles.low), profile.ns(cycles.high))}))
         if line.lacks:
@@ -333,18 +354,9 @@ def _published(profile: Profile, rows: tuple[Row, ...], results: list[Result], t
 
 
 def _published_grid(profile: Profile, shown: list[Comparison]) -> Grid:
-    rows = tuple(
-        (
-            each.row.id.split("/", 1)[1],
-            each.row.said + (f" ({each.row.mark})" if each.row.mark else ""),
-            _ours(each),
-            f"{each.factor:.2f}" if each.factor else f"{each.points:+.1f} points",
-            "fitted" if each.fitted else "predicted",
-            each.row.why,
-        )
-        for each in shown
-    )
-    name, said, ours, factor, kind, _ = next((row for row in rows if row[4] == "predicted"), rows[0])
+    regional = any(each.own_base for each in shown)
+    rows = tuple(_published_row(each, regional) for each in shown)
+    name, said, ours, factor, kind, *_ = next((row for row in rows if row[4] == "predicted"), rows[0])
     how = f"{factor} times theirs" if "points" not in factor else f"{factor} from theirs"
     example = (
         f"{name}: published {said}, ours {ours}, {how}. It is {kind}: a fitted row was used to settle a price "
@@ -352,14 +364,61 @@ def _published_grid(profile: Profile, shown: list[Comparison]) -> Grid:
         "by construction. Where the published figure is within one point of zero the distance is given "
         "instead of a ratio."
     )
-    columns = ("figure", "published", "ours", "ours / theirs", "kind", "what is between them")
+    extra: tuple[str, ...] = ()
+    if regional:
+        extra = ("own base", "own base / theirs", "of it instructions", "cycles an instruction", "Portcullis")
+        example += (
+            " “Ours” has one price for all instructions. “Own base” takes the time of the unprotected operation from "
+            "the published figure without batching, so that the batched ones of the same benchmark are predictions of "
+            "another kind; the price of an instruction which that means is beside it. “Portcullis” is what this "
+            "project costs at the same prices over the same base."
+        )
+    columns = ("figure", "published", "ours", "ours / theirs", "kind", *extra, "what is between them")
     return Grid(f"published-table-{profile.name}", "Row by row", columns, rows, example)
 
 
+def _published_row(each: Comparison, regional: bool) -> tuple[str, ...]:
+    row = each.row
+    cells = (
+        row.id.split("/", 1)[1],
+        row.said + (f" ({row.mark})" if row.mark else ""),
+        _ours(each),
+        _against_theirs(each.factor, each.points),
+        "fitted" if each.fitted else "predicted",
+    )
+    if regional:
+        own, settles = each.own_base, row.design == "per-write"
+        cells += (
+            _ends(own, "%") if own and not settles else "–",
+            _against_theirs(*each.against(own)) if own and not settles else "–",
+            _ends(each.instructions, " points") if each.instructions else "–",
+            f"{each.cycles:.2f}" if own and each.cycles is not None else "–",
+            _ends(each.ours_here, "%") if each.ours_here and not settles else "–",
+        )
+    return (*cells, _between(each))
+
+
+def _between(each: Comparison) -> str:
+    """What the row says itself, what was done to its counts, and what the exceptions of the source could add."""
+    words = [each.row.why, *(f"Counted with {LIKE[name]}." for name in each.row.like)]
+    if each.uncorrected:
+        words.append(f"As Linux 6.12 is: {_ends(each.uncorrected, '%')}.")
+    if each.restores >= SMALL:
+        words.append(f"Restoring the register on each return would add {each.restores:.1f} points at most.")
+    return " ".join(words)
+
+
+def _against_theirs(factor: float | None, points: float | None) -> str:
+    return f"{factor:.2f}" if factor else f"{points or 0:+.1f} points"
+
+
 def _ours(each: Comparison) -> str:
-    low, high = each.ours.low, each.ours.high  # type: ignore[union-attr]
-    unit = "%" if each.row.percent is not None else " ns"
-    ends = [f"{end:.1f}" for end in (low, high)]
+    unit = " ns" if each.row.ns is not None else "%"
+    return _ends(each.ours, unit)  # type: ignore[arg-type]
+
+
+def _ends(found: Range, unit: str) -> str:
+    ends = [f"{end:.1f}" for end in (found.low, found.high)]
     return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
 
 
@@ -417,14 +476,43 @@ def _prices(settled: Profile, profile: Profile) -> Part:
 
 def _price(settled: Cost, cost: Cost) -> str:
     if cost.fit:
-        return (
-            f"{settled.low:.3g} cycles, fitted to {cost.fit}"
-            if settled.low is not None
-            else f"not settled ({cost.fit})"
-        )
+        if settled.low is None:
+            return f"not settled ({cost.fit})"
+        low, high = (f"{end:.3g}" for end in settled.range)
+        return f"{low if low == high else f'{low} to {high}'} cycles, fitted to {cost.fit}"
     if cost.within:
         return f"within {event_name(cost.within)}"
     return cost.given or "unknown"
+
+
+def _misses(results: Iterable[Result]) -> Part | None:
+    """Misses of a modelled TLB: the linear map made of pages, and of blocks."""
+    found: dict[tuple[str, str, str], dict[str, float]] = {}
+    for result in results:
+        for name, region in result.regions.items():
+            rate = misses_per_thousand(region)
+            if rate is not None:
+                found.setdefault((result.arch, name, result.design), {})[result.variant] = rate
+    rows = tuple(
+        (name, design, f"{rates[TLB_PAGES]:.3g}", f"{rates[TLB_BLOCKS]:.3g}", _change(rates))
+        for (_, name, design), rates in sorted(found.items())
+        if TLB_PAGES in rates and TLB_BLOCKS in rates
+    )
+    if not rows:
+        return None
+    name, design, pages, blocks, change = rows[0]
+    example = (
+        f"In {name} with {design} 1000 instructions of the kernel cause {pages} walks of the tables where the linear "
+        f"map is made of pages, and {blocks} where it is made of blocks: {change}. Walks for data only; the model has "
+        "no caches of walks and no prefetching."
+    )
+    columns = ("benchmark", "design", "pages", "blocks", "change")
+    grid = Grid("misses-table", "Walks for 1000 instructions of the kernel", columns, rows, example)
+    return Part("misses", "The linear map in a modelled TLB", (), (grid,))
+
+
+def _change(rates: dict[str, float]) -> str:
+    return f"{100 * (rates[TLB_BLOCKS] / rates[TLB_PAGES] - 1):+.1f}%" if rates[TLB_PAGES] else "–"
 
 
 def _counts(results: Iterable[Result]) -> Part:

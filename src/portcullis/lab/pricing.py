@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from portcullis.lab.profile import Profile, priced_counts
+from portcullis.lab.profile import ADDED, Profile, priced_counts
 
 Counts = Mapping[str, float]
 # Events of unknown price are left unsaid when they would add less than this even if they were dear.
@@ -76,7 +76,7 @@ def overhead(design: Counts, base: Counts, profile: Profile) -> Overhead | None:
 
     A price is the same in both runs, so the ends are those of the ratio and not the ratio of the ends.
     """
-    of_design, of_base = priced_counts(design, profile.arch), priced_counts(base, profile.arch)
+    of_design, of_base = _side_by_side(design, base, profile)
     events = [event for event in {**of_design, **of_base} if profile.costs[event].known]
     unknown = {
         event: of_design.get(event, 0) - of_base.get(event, 0)
@@ -96,6 +96,16 @@ def overhead(design: Counts, base: Counts, profile: Profile) -> Overhead | None:
     return Overhead(Range(low - 1, high - 1), share, _that_matter(unknown, whole))
 
 
+def _side_by_side(design: Counts, base: Counts, profile: Profile) -> tuple[dict[str, float], dict[str, float]]:
+    """Priced counts of both; what the design has more of instructions is an event of its own, if that has a price."""
+    of_design, of_base = priced_counts(design, profile.arch), priced_counts(base, profile.arch)
+    if profile.tells_added:
+        shared = of_base.get("instructions", 0.0)
+        of_design[ADDED] = of_design.get("instructions", 0.0) - shared
+        of_design["instructions"] = shared
+    return of_design, of_base
+
+
 def _ends_of_ratio(above: Counts, below: Counts, costs: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
     """Least and greatest value of sum(above * cost) / sum(below * cost) for costs within their ranges.
 
@@ -103,7 +113,9 @@ def _ends_of_ratio(above: Counts, below: Counts, costs: Mapping[str, tuple[float
     """
 
     def own_ratio(event: str) -> float:
-        return above.get(event, 0) / below[event] if below.get(event) else float("inf")
+        if below.get(event):
+            return above.get(event, 0) / below[event]
+        return float("inf") if above.get(event, 0) >= 0 else float("-inf")
 
     order = sorted(costs, key=own_ratio)
     greatest, least = float("-inf"), float("inf")
@@ -125,20 +137,20 @@ def solve_overhead(design: Counts, base: Counts, profile: Profile, event: str, w
 
     Other prices are taken at their middle, unknown ones as nothing.
     """
-    fixed, slope = _line(design, profile, event)
-    fixed_base, slope_base = _line(base, profile, event)
+    of_design, of_base = _side_by_side(design, base, profile)
+    fixed, slope = _line(of_design, profile, event)
+    fixed_base, slope_base = _line(of_base, profile, event)
     return _root(fixed - (1 + wanted) * fixed_base, slope - (1 + wanted) * slope_base)
 
 
 def solve_time(counters: Counts, profile: Profile, event: str, ns: float) -> float | None:
     """Price of `event` in cycles at which one operation takes `ns`, None when there is no such price."""
-    fixed, slope = _line(counters, profile, event)
+    fixed, slope = _line(priced_counts(counters, profile.arch), profile, event)
     return _root(fixed - ns * profile.mhz / 1000, slope)
 
 
-def _line(counters: Counts, profile: Profile, event: str) -> tuple[float, float]:
-    """Cycles without `event`, and how many of it there are; what costs a fixed number of them counts as well."""
-    counts = priced_counts(counters, profile.arch)
+def _line(counts: Counts, profile: Profile, event: str) -> tuple[float, float]:
+    """Cycles without `event`, and how many of it there are."""
     fixed = sum(
         count * sum(profile.costs[each].range) / 2
         for each, count in counts.items()

@@ -3,12 +3,15 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+# Instructions that a design has beyond its base: a guard's, which are few, straight-line, and in the caches.
+ADDED = "added_instructions"
 # What has a price, by architecture. Returns from exceptions are in the price of the exception, and the serialising
 # instructions of x86 are counted once more under a name of their own.
 _BOTH = (
     "instructions",
+    "added_instructions",
     "pkey_writes",
     "user_pkey_writes",
     "page_fault",
@@ -27,6 +30,7 @@ PRICED = {
 }
 FULL_FLUSHES = ("tlbi_asid", "tlbi_all", "tlbi_range")  # of x86: CR3 and INVPCID
 UNITS = ("cycles", "ns")
+SMALLEST_PAGE = 12  # as a power of two
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,7 @@ class Cost:
     high: float | None = None
     within: str = ""
     fit: str = ""
+    fit_each: str = ""  # regions with a significant published row of this design have a price of their own, from it
     given: str = ""  # low and high as the source has them, with their unit
 
     @property
@@ -71,6 +76,20 @@ class Cost:
 
 
 @dataclass(frozen=True)
+class Tlb:
+    """Entries of a data TLB, as ENTRIES:WAYS, and the sizes of pages that it holds, as powers of two."""
+
+    l1: str
+    l2: str
+    pages: tuple[int, ...]
+    source: Source
+
+    def option(self, name: str) -> str:
+        """What the plugin wants; pages of the kernel are global, so not for kernels with page-table isolation."""
+        return f"tlb={name},l1={self.l1},l2={self.l2},pages={'+'.join(map(str, self.pages))},global=on"
+
+
+@dataclass(frozen=True)
 class Profile:
     """One real CPU."""
 
@@ -80,17 +99,33 @@ class Profile:
     mhz: float
     clock: Source
     costs: Mapping[str, Cost]
-    tlb: Mapping[str, object]
+    tlb: Tlb | None
     note: str = ""
+    by_region: Mapping[tuple[str, str], float] = field(default_factory=dict)  # an instruction, by region and level
 
     def ns(self, cycles: float) -> float:
         """Cycles as nanoseconds."""
         return cycles * 1000 / self.mhz
 
-    def with_cost(self, event: str, cycles: float | None) -> "Profile":
+    def with_cost(self, event: str, cycles: float | None, high: float | None = None) -> "Profile":
         """The same CPU with one price settled, or taken back."""
-        settled = replace(self.costs[event], low=cycles, high=cycles)
+        settled = replace(self.costs[event], low=cycles, high=cycles if high is None else high)
         return replace(self, costs={**self.costs, event: settled})
+
+    def at(self, region: str, level: str = "") -> "Profile":
+        """The same CPU in one region, which may have a price of its own for an instruction."""
+        own = self.by_region.get((region, level))
+        return self if own is None else self.with_cost("instructions", own)
+
+    @property
+    def straight(self) -> "Profile":
+        """The same CPU where every instruction is one of a short loop."""
+        return self.with_cost("instructions", *self.costs[ADDED].range) if self.tells_added else self
+
+    @property
+    def tells_added(self) -> bool:
+        """Whether instructions that a design adds have a price of their own."""
+        return self.costs[ADDED].low is not None
 
 
 def parse_profile(text: str, rows: Iterable[str] = ()) -> Profile:
@@ -103,7 +138,7 @@ def parse_profile(text: str, rows: Iterable[str] = ()) -> Profile:
         mhz = float(clock["mhz"])
         costs = {event: _cost(event, entry, mhz, set(rows)) for event, entry in data["cost"].items()}
         _complete(costs, arch)
-        return Profile(name, data["title"], arch, mhz, _source(clock), costs, data.get("tlb", {}), data.get("note", ""))
+        return Profile(name, data["title"], arch, mhz, _source(clock), costs, _tlb(data), data.get("note", ""))
     except KeyError as error:
         raise ValueError(f"profile {data.get('name', '?')}: {error.args[0]} is missing") from error
     except ValueError as error:
@@ -120,6 +155,25 @@ def _complete(costs: Mapping[str, Cost], arch: str) -> None:
     for event, cost in costs.items():
         if cost.within and cost.within not in costs:
             raise ValueError(f"{event} is said to be within {cost.within}, which has no price")
+
+
+def _tlb(data: Mapping[str, Mapping[str, object]]) -> Tlb | None:
+    """Entries of the TLB; None when the profile has none."""
+    entry = data.get("tlb")
+    if entry is None:
+        return None
+    levels = [str(entry[level]) for level in ("l1", "l2")]
+    for level in levels:
+        entries, _, ways = level.partition(":")
+        if not (entries.isdigit() and ways.isdigit() and 0 < int(ways) <= int(entries)):
+            raise ValueError(f"tlb: {level!r} is not ENTRIES:WAYS")
+    pages = tuple(int(size) for size in entry["pages"])  # type: ignore[attr-defined]
+    if not pages or min(pages) != SMALLEST_PAGE:
+        raise ValueError(f"tlb: pages {list(pages)} do not begin with {SMALLEST_PAGE}")
+    source = _source(entry)
+    if not source.url:
+        raise ValueError("tlb has no url of its source")
+    return Tlb(*levels, pages, source)
 
 
 def _source(entry: Mapping[str, object]) -> Source:
@@ -144,7 +198,7 @@ def _cost(event: str, entry: Mapping[str, object], mhz: float, rows: set[str]) -
         row = str(entry["fit"])
         if row not in rows:
             raise ValueError(f"{event} is fitted to {row!r}, which is no published row")
-        return Cost(source, fit=row)
+        return Cost(source, fit=row, fit_each=str(entry.get("fit_each", "")))
     return _range(event, entry, mhz, source)
 
 

@@ -3,14 +3,23 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from portcullis.lab.pricing import Range, overhead, price, solve_overhead, solve_time
-from portcullis.lab.profile import Profile
+from portcullis.lab.pricing import Counts, Range, overhead, price, solve_overhead, solve_time
+from portcullis.lab.profile import ADDED, FULL_FLUSHES, Profile
 from portcullis.lab.results import BASES, Region, Result, Round
 
-PROFILE_OF = {"kpkeys": "graviton3", "sctlr": "cortex-a76", "kaiser": "intel-pcid"}
+PROFILE_OF = {"kpkeys": "graviton3", "sctlr": "cortex-a76", "kaiser": "intel-pcid", "blocks": "graviton2"}
 LEVELS = ("", "user", "kernel")
+KINDS = ("percent", "ns", "per_second", "misses_percent")
+OWN_DESIGN = "portcullis"
+EXCEPTIONS = ("page_fault", "syscall", "interrupt", "nmi", "other_exception")
+RESTORING = ("per-write", "rfc")  # designs that stand for one that restores the register on every return
+# How counts are made like those of the source; see as_in_source().
+LIKE = {
+    "runs": "one barrier behind a run of entries of the kernel, as since Linux 6.16",
+    "pcid": "writes of CR3 flush nothing, as with PCIDs",
+}
 MOST_ROUNDS = 200  # of solving for prices that depend on each other
 
 
@@ -27,7 +36,11 @@ class Published:
 
 @dataclass(frozen=True)
 class Row:
-    """One published figure: `percent` of slow-down against the base, or `ns` for one operation."""
+    """One published figure.
+
+    Exactly one of these: `percent` of slow-down against the base, `ns` for one operation, `misses_percent` by which
+    kernel TLB misses per instruction differ from those of the variant `base_variant`.
+    """
 
     id: str
     source: Published
@@ -41,11 +54,16 @@ class Row:
     why: str
     said: str  # the figure as it was published
     used: bool = False  # a price of the profile was taken from it
+    like: tuple[str, ...] = ()  # what is done to our counts, of LIKE
+    executes: Counts = field(default_factory=dict)  # a sequence so short that it need not be counted
+    misses_percent: float | None = None
+    base_variant: str = ""
 
     @property
     def value(self) -> float:
         """The figure in its own unit."""
-        return self.percent if self.percent is not None else self.ns or 0.0
+        known = (self.percent, self.ns, self.misses_percent)
+        return next((value for value in known if value is not None), 0.0)
 
 
 def parse_published(text: str) -> tuple[Row, ...]:
@@ -67,14 +85,16 @@ def parse_published(text: str) -> tuple[Row, ...]:
 
 def _row(entry: Mapping[str, object], sources: Mapping[str, Published]) -> Row:
     name = str(entry["id"])
-    kinds = [kind for kind in ("percent", "ns", "per_second") if kind in entry]
+    kinds = [kind for kind in KINDS if kind in entry]
     if len(kinds) != 1:
-        raise ValueError(f"published figure {name} needs one of percent, ns, per_second")
-    value = float(entry[kinds[0]])  # type: ignore[arg-type]
-    level = str(entry.get("level", ""))
+        raise ValueError(f"published figure {name} needs one of {', '.join(KINDS)}")
+    kind, value = kinds[0], float(entry[kinds[0]])  # type: ignore[arg-type]
+    level, like = str(entry.get("level", "")), tuple(entry.get("like", ()))  # type: ignore[arg-type]
     if level not in LEVELS:
         raise ValueError(f"published figure {name}: level {level!r}")
-    said = {"percent": f"{value:.2f}%", "ns": f"{value:g} ns", "per_second": f"{value / 1e6:g} million a second"}
+    if set(like) - set(LIKE):
+        raise ValueError(f"published figure {name}: like {list(like)}, known are {', '.join(LIKE)}")
+    said = {"ns": f"{value:g} ns", "per_second": f"{value / 1e6:g} million a second"}
     return Row(
         name,
         sources[name.split("/")[0]],
@@ -82,12 +102,16 @@ def _row(entry: Mapping[str, object], sources: Mapping[str, Published]) -> Row:
         str(entry["design"]),
         str(entry.get("variant", "")),
         level,
-        value if kinds == ["percent"] else None,
-        value if kinds == ["ns"] else 1e9 / value if kinds == ["per_second"] else None,
+        value if kind == "percent" else None,
+        value if kind == "ns" else 1e9 / value if kind == "per_second" else None,
         str(entry.get("mark", "")),
         str(entry["why"]),
-        said[kinds[0]],
+        said.get(kind, f"{value:.2f}%"),
         bool(entry.get("used", False)),
+        like,
+        dict(entry.get("executes", {})),  # type: ignore[call-overload]
+        value if kind == "misses_percent" else None,
+        str(entry.get("base_variant", "")),
     )
 
 
@@ -124,53 +148,117 @@ def at_level(region: Region, level: str) -> Region:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A price that was made to reproduce a published row; `cycles` is None when it could not be, and `why` says why."""
+    """A price that was made to reproduce a published row; `cycles` is None when it could not be, and `why` says why.
+
+    `high` is more when it depends on what the instructions cost that the design adds: it is the price if they are free.
+    """
 
     event: str
     row: str
     cycles: float | None
     why: str = ""
+    high: float | None = None
+
+    @property
+    def said(self) -> str:
+        """The price in words."""
+        low, high = (f"{end:.3g}" for end in (self.cycles or 0.0, self.cycles if self.high is None else self.high))
+        return f"{low if low == high else f'{low} to {high}'} cycles"
+
+
+def as_in_source(row: Row, counted: Counted, arch: str) -> tuple[Counts | None, Counts | None]:
+    """Counters of a row's design and of its base, made like those of the source by what the row names.
+
+    runs: Linux 6.12 has a DSB and an ISB behind each entry of the kernel, with protection and without; from 6.16 on
+    there is one of each behind a run of entries. Design portcullis has that, too, so the DSBs that it has fewer than
+    the base are the surplus, and so many ISBs.
+    """
+    design = row.executes or counted.counters(arch, row.region, row.design, row.variant, row.level)
+    base = counted.base(arch, row.region, row.variant, row.level)
+    if "runs" in row.like and design and base:
+        own = counted.counters(arch, row.region, OWN_DESIGN, row.variant, row.level)
+        surplus = max(0.0, base.get("dsb", 0.0) - own.get("dsb", 0.0)) if own else 0.0
+        design, base = (_less(each, {"dsb": surplus, "isb": surplus}) for each in (design, base))
+    if "pcid" in row.like and design:
+        design = {name: value for name, value in design.items() if name not in FULL_FLUSHES}
+    return design, base
+
+
+def _less(counters: Counts, surplus: Counts) -> dict[str, float]:
+    return {name: max(0.0, value - surplus.get(name, 0.0)) for name, value in counters.items()}
 
 
 def settle(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Profile, tuple[Fitted, ...]]:
     """Solves for all prices that a profile fits to published rows, again and again until they agree."""
+    rows = tuple(rows)
     by_name = {row.id: row for row in rows}
     wanted = {event: by_name[cost.fit] for event, cost in profile.costs.items() if cost.fit}
     fitted: dict[str, Fitted] = {}
     for _ in range(MOST_ROUNDS):
         before = dict(fitted)
         for event, row in wanted.items():
-            cycles, why = _solve(profile, event, row, counted)
-            fitted[event] = Fitted(event, row.id, cycles, why)
-            profile = profile.with_cost(event, cycles)
+            fitted[event] = _solve(profile, event, row, counted)
+            profile = profile.with_cost(event, fitted[event].cycles, fitted[event].high)
+        profile = _by_region(profile, rows, counted)
         if before and all(_same(fitted[event].cycles, before[event].cycles) for event in wanted):
             break
     return profile, tuple(fitted.values())
+
+
+def _by_region(profile: Profile, rows: Iterable[Row], counted: Counted) -> Profile:
+    """The price of an instruction in each region that has a significant row of the design that settles it."""
+    cost = profile.costs["instructions"]
+    if not cost.fit_each:
+        return profile
+    found = {}
+    for row in rows:
+        if row.source.id == cost.fit.split("/")[0] and row.design == cost.fit_each and row.mark:
+            price_here = _solve(profile, "instructions", row, counted).cycles
+            if price_here is not None:
+                found[row.region, row.level] = price_here
+    return replace(profile, by_region=found)
 
 
 def _same(one: float | None, other: float | None) -> bool:
     return one is other or (one is not None and other is not None and abs(one - other) <= 1e-9 * max(one, 1.0))
 
 
-def _solve(profile: Profile, event: str, row: Row, counted: Counted) -> tuple[float | None, str]:
-    counters = counted.counters(profile.arch, row.region, row.design, row.variant, row.level)
+def _solve(profile: Profile, event: str, row: Row, counted: Counted) -> Fitted:
+    counters, base = as_in_source(row, counted, profile.arch)
     if counters is None:
-        return None, f"{row.region} was not counted with {row.design}{' ' + row.variant if row.variant else ''}"
+        missing = f"{row.region} was not counted with {row.design}{' ' + row.variant if row.variant else ''}"
+        return Fitted(event, row.id, None, missing)
     if row.ns is not None:
-        cycles = solve_time(counters, profile, event, row.ns)
+        cycles = high = solve_time(counters, profile, event, row.ns)
+    elif base is None:
+        return Fitted(event, row.id, None, f"{row.region} was not counted without protection")
     else:
-        base = counted.base(profile.arch, row.region, row.variant, row.level)
-        if base is None:
-            return None, f"{row.region} was not counted without protection"
-        cycles = solve_overhead(counters, base, profile, event, (row.percent or 0.0) / 100)
-    return cycles, "" if cycles is not None else f"no price of {event} reproduces {row.id}"
+        cycles, high = _solve_percent(profile, event, row, counters, base)
+    return Fitted(event, row.id, cycles, "" if cycles is not None else f"no price of {event} reproduces {row.id}", high)
+
+
+def _solve_percent(
+    profile: Profile, event: str, row: Row, counters: Counts, base: Counts
+) -> tuple[float | None, float | None]:
+    """The price, or nothing where there is none, and the one if instructions that the design adds are free."""
+    here = profile if event == "instructions" else profile.at(row.region, row.level)
+    part = (row.percent or 0.0) / 100
+    cycles = solve_overhead(counters, base, here, event, part)
+    if event == "instructions" or not profile.tells_added:
+        return cycles, cycles
+    high = solve_overhead(counters, base, here.with_cost(ADDED, 0.0), event, part)
+    return (cycles or 0.0, high) if high is not None else (None, None)
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A published figure and ours, in the same unit; `factor` is ours over theirs, None when it says nothing.
 
-    `fitted` rows settled a price and prove nothing.
+    `fitted` rows settled a price and prove nothing. Of percentages there is more: `uncorrected` is ours before it was
+    made like the source, `own_base` is ours where an instruction has the price that the region's row without batching
+    settles, `instructions` is what instructions added are of that, `ours_here` is what design portcullis costs at the
+    same prices, over the same base. `cycles` is that price. `restores` is what it would add at most, in points, if each
+    exception wrote the register with a barrier, as the source does.
     """
 
     row: Row
@@ -179,6 +267,16 @@ class Comparison:
     points: float | None
     fitted: bool
     missing: str = ""
+    uncorrected: Range | None = None
+    own_base: Range | None = None
+    instructions: Range | None = None
+    ours_here: Range | None = None
+    cycles: float | None = None
+    restores: float = 0.0
+
+    def against(self, found: Range) -> tuple[float | None, float]:
+        """Factor and distance of a figure of ours."""
+        return _against(self.row, found)
 
 
 def compare(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Comparison, ...]:
@@ -188,8 +286,15 @@ def compare(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Co
     return tuple(_compare(row, profile, counted, row.used or row.id in fits) for row in own)
 
 
+def _against(row: Row, found: Range) -> tuple[float | None, float]:
+    comparable = abs(row.value) > 1 and row.value * found.middle > 0  # near zero, and beyond it, a ratio says nothing
+    return found.middle / row.value if comparable else None, found.middle - row.value
+
+
 def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comparison:
-    counters = counted.counters(profile.arch, row.region, row.design, row.variant, row.level)
+    if row.misses_percent is not None:
+        return _compare_misses(row, counted, profile.arch)
+    counters, base = as_in_source(row, counted, profile.arch)
     if counters is None:
         return Comparison(row, None, None, None, fitted, "not counted")
     unsettled = [event for event, cost in profile.costs.items() if cost.fit and not cost.known]
@@ -198,12 +303,55 @@ def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comp
     if row.ns is not None:
         cycles = price(counters, profile).cycles
         ours = Range(profile.ns(cycles.low), profile.ns(cycles.high))
-    else:
-        base = counted.base(profile.arch, row.region, row.variant, row.level)
-        found = overhead(counters, base, profile) if base is not None else None
-        if found is None:
-            return Comparison(row, None, None, None, fitted, "nothing to compare with was counted")
-        ours = Range(100 * found.range.low, 100 * found.range.high)
-    comparable = row.value > 1 and ours.middle > 0  # of values near zero and below the ratio says nothing
-    factor = ours.middle / row.value if comparable else None
-    return Comparison(row, ours, factor, ours.middle - row.value, fitted)
+        return Comparison(row, ours, *_against(row, ours), fitted)
+    ours_or_none = _percent(counters, base, profile)
+    if ours_or_none is None or base is None:
+        return Comparison(row, None, None, None, fitted, "nothing to compare with was counted")
+    return _with_own_base(Comparison(row, ours_or_none, *_against(row, ours_or_none), fitted), profile, counted)
+
+
+def _percent(design: Counts | None, base: Counts | None, profile: Profile) -> Range | None:
+    found = overhead(design, base, profile) if design is not None and base is not None else None
+    return Range(100 * found.range.low, 100 * found.range.high) if found else None
+
+
+def _with_own_base(found: Comparison, profile: Profile, counted: Counted) -> Comparison:
+    row, here = found.row, profile.at(found.row.region, found.row.level)
+    counters, base = as_in_source(row, counted, profile.arch)
+    bare = as_in_source(replace(row, like=()), counted, profile.arch)
+    portcullis = counted.counters(profile.arch, row.region, OWN_DESIGN, row.variant, row.level)
+    whole = counted.counters(profile.arch, row.region, row.design, row.variant) or {}
+    exceptions = sum(
+        whole.get(name, 0.0) for name in EXCEPTIONS
+    )  # of a figure of the kernel alone, those from user space, too
+    restored = _percent({**base, "isb": base.get("isb", 0.0) + exceptions}, base, here)  # type: ignore[dict-item,union-attr]
+    only = _percent({**base, "instructions": counters.get("instructions", 0.0)}, base, here)  # type: ignore[dict-item,union-attr]
+    return replace(
+        found,
+        uncorrected=_percent(*bare, profile) if row.like else None,
+        own_base=_percent(counters, base, here) if here is not profile else None,
+        instructions=only if here is not profile else None,
+        ours_here=_percent(portcullis, base, here),
+        cycles=here.costs["instructions"].range[0],
+        restores=restored.high if restored and row.design in RESTORING else 0.0,
+    )
+
+
+def misses_per_thousand(region: Region) -> float | None:
+    """Walks of the tables for accesses of the kernel, per 1000 of its instructions; None without the model of a TLB."""
+    found = [
+        (each.tlb["kernel_misses"], each.kernel.get("instructions", 0))
+        for each in region.rounds
+        if isinstance(each.tlb.get("kernel_misses"), int)
+    ]
+    instructions = sum(count for _, count in found)
+    return 1000 * sum(misses for misses, _ in found) / instructions if instructions else None  # type: ignore[misc]
+
+
+def _compare_misses(row: Row, counted: Counted, arch: str) -> Comparison:
+    regions = [counted.regions.get((arch, row.region, row.design, name)) for name in (row.variant, row.base_variant)]
+    rates = [misses_per_thousand(region) if region else None for region in regions]
+    if rates[0] is None or not rates[1]:
+        return Comparison(row, None, None, None, False, "not counted with the model of a TLB")
+    ours = Range(*[100 * (rates[0] / rates[1] - 1)] * 2)
+    return Comparison(row, ours, *_against(row, ours), False)

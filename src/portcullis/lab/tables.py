@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from portcullis.lab.pricing import Overhead, Price, overhead, price, solve_overhead
 from portcullis.lab.profile import Profile, priced_counts
-from portcullis.lab.published import Counted, Fitted, Row, settle
-from portcullis.lab.results import BASES, DESIGNS, Result, why_not_to_price
+from portcullis.lab.published import Counted, Fitted, Row, at_level, settle
+from portcullis.lab.results import BASES, DESIGNS, Region, Result, why_not_to_price
 
 DEFAULT_LIMIT = 0.05  # overhead of the break-even where nobody published one
 GATE = "gate-"
 UNEVEN = 0.05  # spread of the rounds from which a row is no longer to be trusted
+LEVELS_OF = {"kernbench-system": ("kernbench", "kernel")}  # lines of one level of a region
 PUBLISHED_DESIGN = "rfc"  # whose published overhead is the limit
 
 
@@ -76,7 +77,8 @@ def make_table(profile: Profile, rows: Iterable[Row], results: Iterable[Result],
     fit_on, _ = accept(own)  # prices are fitted to the plain boots and to variants that a published row names
     settled, fitted = settle(profile, rows, Counted([*fit_on, *own_variants(own, rows)]))
     counted = Counted(accepted)
-    names = sorted({name for result in accepted for name in result.regions}, key=_order)
+    regions = {name for result in accepted for name in result.regions}
+    names = sorted(regions | {name for name, (region, _) in LEVELS_OF.items() if region in regions}, key=_order)
     if not settled.costs["instructions"].known and names:
         names, refused = [], refused | {"every design": "the price of an instruction could not be settled"}
     lines = [line for name in names if (line := _line(name, settled, counted, rows, variant))]
@@ -85,7 +87,7 @@ def make_table(profile: Profile, rows: Iterable[Row], results: Iterable[Result],
 
 def own_variants(results: Iterable[Result], rows: Iterable[Row]) -> list[Result]:
     """Results of variants that published figures are of."""
-    named = {row.variant for row in rows if row.variant}
+    named = {name for row in rows for name in (row.variant, row.base_variant) if name}
     return [result for result in results if result.variant in named]
 
 
@@ -105,7 +107,9 @@ def accept(results: Iterable[Result], variant: str = "") -> tuple[list[Result], 
 
 
 def _line(name: str, profile: Profile, counted: Counted, rows: Iterable[Row], variant: str) -> Line | None:
-    found = {design: counted.regions.get((profile.arch, name, design, variant)) for design in DESIGNS}
+    region, level = LEVELS_OF.get(name, (name, ""))
+    found = {design: _counted(counted, (profile.arch, region, design, variant), level) for design in DESIGNS}
+    profile = profile.straight if name.startswith(GATE) else profile.at(region, level)
     base = next((design for design in BASES if found[design]), "")
     if not base and name.startswith(GATE):  # a switch of protection is compared with nothing
         base = next((design for design in DESIGNS if found[design]), "")
@@ -122,6 +126,11 @@ def _line(name: str, profile: Profile, counted: Counted, rows: Iterable[Row], va
         priced = priced_counts(counts, profile.arch)
         cells[design] = Cell(design, priced, price(counts, profile), above, evens, region.spread())
     return Line(name, base, price(below, profile), found[base].spread(), cells)  # type: ignore[union-attr]
+
+
+def _counted(counted: Counted, key: tuple[str, str, str, str], level: str) -> Region | None:
+    found = counted.regions.get(key)
+    return at_level(found, level) if found and level else found
 
 
 def _break_evens(
@@ -149,14 +158,9 @@ def _break_evens(
 
 def limit_of(region: str, rows: Iterable[Row]) -> float:
     """The overhead that a design has to stay below: the published one with batching, if it is any."""
+    wanted = LEVELS_OF.get(region, (region, ""))
     for row in rows:
-        if (
-            row.region == region
-            and row.design == PUBLISHED_DESIGN
-            and row.percent
-            and row.percent > 1
-            and not row.level
-        ):
+        if (row.region, row.level) == wanted and row.design == PUBLISHED_DESIGN and row.percent and row.percent > 1:
             return row.percent / 100
     return DEFAULT_LIMIT
 

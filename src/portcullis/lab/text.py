@@ -6,6 +6,7 @@ from portcullis.lab.profile import Profile
 
 _NAMES = {
     "instructions": "instructions",
+    "added_instructions": "instructions added",
     "pkey_writes": "writes of the pkey register",
     "user_pkey_writes": "writes of the user's pkey register",
     "cr0_writes": "writes of CR0",

@@ -235,6 +235,7 @@ CASES = (
         "benchmarks of the lab count exactly what is committed",
         machine=Machine(arch="arm64"),
     ),
+    Case("counts-expected", "expected", "the same on x86-64", long=True),
     *JITGATE,
 )
 

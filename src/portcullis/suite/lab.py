@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test cases of the lab: each benchmark in a quick version, in each design, with what it says about itself."""
 
+from collections.abc import Iterable
+
 from portcullis.core.machine import DESIGNS, Machine
-from portcullis.lab.jobs import BENCHMARKS, LANE, LANES, ONLY
+from portcullis.lab.jobs import BENCHMARKS, LANE, LANES, ONLY, Job, choose_jobs
+from portcullis.lab.results import Result
 from portcullis.suite.case import AMD_MACHINE, Case, boot
 
 KERNBENCH = "kernbench"  # needs a guest with a compiler
+LATE_LOWER, AT_ONCE = "late-lower", "pauth-off"  # variants that differ by the switch alone
+CLOSE = 0.02  # of all sections, by which barriers may differ from what they should be
 
 
 def benchmarks(arch: str) -> tuple[str, ...]:
@@ -16,6 +21,32 @@ def benchmarks(arch: str) -> tuple[str, ...]:
 def lab_job(names: tuple[str, ...], **options: int) -> str:
     """The job that runs benchmarks; `options` are size (MiB), rounds and times."""
     return ",".join(("lab", *(f"{name}={value}" for name, value in options.items()), *names))
+
+
+def late_lower_jobs(arch: str) -> tuple[Job, ...]:
+    """The same benchmark with kpkeys=late-lower and without."""
+    return choose_jobs(arch, ["fork"], ["portcullis"], [AT_ONCE, LATE_LOWER])
+
+
+def barriers_kept(results: Iterable[Result]) -> list[str]:
+    """What is wrong with counts of late_lower_jobs(): a section writes twice, and waits for the first write only.
+
+    One that publishes entries of the kernel waits for both, with the switch as well; the guest says how many do.
+    """
+    by_variant = {result.variant: result for result in results}
+    if set(by_variant) != {LATE_LOWER, AT_ONCE}:
+        return ["not counted with the switch and without"]
+    problems = []
+    for name, region in by_variant[AT_ONCE].regions.items():
+        before, now = region.typical(), by_variant[LATE_LOWER].regions[name].typical()
+        sections = before.get("pkey_writes", 0) / 2
+        late = sections - int(str(by_variant[LATE_LOWER].guest.get(name, {}).get("publishes", 0)))
+        dropped = before.get("isb", 0) - now.get("isb", 0)
+        if not sections or now.get("pkey_writes") != before.get("pkey_writes"):
+            problems.append(f"{name}: {now.get('pkey_writes', 0):g} writes, not {before.get('pkey_writes', 0):g}")
+        elif late <= 0 or abs(dropped - late) > CLOSE * sections:
+            problems.append(f"{name}: {dropped:g} barriers fewer, where {late:g} sections need none")
+    return problems
 
 
 def _quick(name: str, what: str, design: str = "portcullis", mode: str = "enforce", **rest: object) -> Case:
@@ -44,6 +75,7 @@ LAB = (
         _quick(f"arm64-lab-{design}-blocks", f"{design}, blocks", design, arch="arm64", linear_map="blocks", long=True)
         for design in DESIGNS
     ),
+    Case("arm64-late-barriers", "late-lower", "kpkeys=late-lower drops barriers", machine=Machine(arch="arm64")),
     _quick("arm64-lab-pti", "isolation", arch="arm64", pti=True, long=True),
     _build("build-lab", "lab", "x86", long=True),
     _build("build-lab-designs", "lab-designs", "x86", long=True),
