@@ -40,12 +40,14 @@ static long exec_round(const struct load *load)
 static long invalid_round(const struct load *load)
 {
 	long i, refused = 0;
+	int reason;
 
 	load_open(load);
 	for (i = 0; i < load->times; i++)
 		refused += syscall(NO_SUCH_CALL) == -1;
+	reason = errno;
 	load_close();
-	if (refused != load->times || errno != ENOSYS)
+	if (refused != load->times || reason != ENOSYS)
 		load_failed("%ld of %ld calls refused", refused, load->times);
 	return load->times;
 }
