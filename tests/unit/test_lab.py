@@ -348,6 +348,9 @@ def test_sequences_that_need_not_be_counted():
     profile = replace(made_up(instructions=cycles(2)), name="cortex-a76")
     (found,) = (each for each in compare(profile, ROWS, Counted([])) if each.row is row)
     assert found.ours.middle == pytest.approx(2.0) and found.factor == pytest.approx(2.0 / 1.1)
+    # A time has a ratio however short it is.
+    (short,) = (each for each in compare(profile, ROWS, Counted([])) if each.row.id == "sctlr/one-write")
+    assert short.factor == pytest.approx(2.0 / 0.7)
 
 
 def test_exceptions_of_the_source_restore_the_register():

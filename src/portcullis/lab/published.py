@@ -287,7 +287,8 @@ def compare(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Co
 
 
 def _against(row: Row, found: Range) -> tuple[float | None, float]:
-    comparable = abs(row.value) > 1 and row.value * found.middle > 0  # near zero, and beyond it, a ratio says nothing
+    # Of percentages near zero, and beyond it, a ratio says nothing.
+    comparable = row.ns is not None or (abs(row.value) > 1 and row.value * found.middle > 0)
     return found.middle / row.value if comparable else None, found.middle - row.value
 
 
