@@ -332,14 +332,14 @@ def test_misses_of_pages_and_blocks_side_by_side():
     def modelled(variant, misses):
         kernel = {"instructions": 500_000, "pkey_writes": 4}
         rounds = (Round({}, kernel, {"kernel_misses": misses}), Round({}, kernel, {"kernel_misses": misses}))
-        job = next(job for job in choose_jobs("arm64", ["kernbench"], ["off"], [variant]))
-        made = next(each for each in results() if each.job == "arm64-kernbench-off")
-        return replace(made, job=job.id, variant=variant, regions={"kernbench": Region(1, rounds)})
+        job = next(job for job in choose_jobs("arm64", ["exec"], ["off"], [variant]))
+        made = next(each for each in results() if each.job == "arm64-exec-off")
+        return replace(made, job=job.id, variant=variant, regions={"exec": Region(1, rounds)})
 
     page = make_page(
         [*results(), modelled("tlb-pages", 4000), modelled("tlb-blocks", 3000)], read_profiles(), published_rows()
     )
     grids = {grid.id: grid for part in page.parts for grid in part.grids}
-    assert grids["misses-table"].rows == (("kernbench", "off", "8", "6", "-25.0%"),)
+    assert grids["misses-table"].rows == (("exec", "off", "8", "6", "-25.0%"),)
     (row,) = grids["published-table-graviton2"].rows
     assert row[1:5] == ("-28.50%", "-25.0%", "0.88", "predicted")

@@ -29,6 +29,8 @@ QUOTED = (
     "misses-table",
     *(f"{kind}-{cpu}" for kind in ("overhead", "gates-table") for cpu in ("graviton3", "xeon-pks")),
 )
+MODELLED = "-tlb-"  # in names of tables whose machine had the model of a TLB, which costs nothing there
+MOST_VALUES = 4
 QUOTED_ENVIRONMENT = ("kernel", "emulator", "compiler", "counted")
 TEMPLATE = Path(__file__).parents[1] / "data" / "report.html.j2"
 
@@ -76,16 +78,23 @@ def render(page: Page) -> str:
 def markdown(page: Page) -> list[str]:
     """Lines of the tables that documents quote; figures against published ones come first."""
     lines = ["# Figures", "Made by `./portcullis report --markdown` from what was counted last."]
-    lines += [f"- {name}: {value}" for name, value in page.environment if name in QUOTED_ENVIRONMENT]
+    lines += ["", *(f"- {name}: {_span(value)}" for name, value in page.environment if name in QUOTED_ENVIRONMENT)]
     for part in sorted(page.parts, key=lambda part: not part.id.startswith(("published-", "misses"))):
-        grids = [grid for grid in part.grids if grid.id.startswith(QUOTED)]
+        grids = [grid for grid in part.grids if grid.id.startswith(QUOTED) and MODELLED not in grid.id]
         if grids:
-            lines += ["", f"## {part.title}", *(f"{note}\n" for note in part.notes)]
+            notes = part.notes if part.id.startswith("published-") else ()
+            lines += ["", f"## {part.title}", *(f"{note}\n" for note in notes)]
         for grid in grids:
             lines += [*([f"### {grid.title}"] if len(grids) > 1 else []), ""]
             lines += [_markdown_row(grid.columns), _markdown_row("---" for _ in grid.columns)]
             lines += [*(_markdown_row(row) for row in grid.rows), "", grid.example]
     return lines
+
+
+def _span(value: str) -> str:
+    """The first and the last of values that are many."""
+    values = value.split(", ")
+    return value if len(values) <= MOST_VALUES else f"{values[0]} to {values[-1]}"
 
 
 def _markdown_row(cells: Iterable[str]) -> str:

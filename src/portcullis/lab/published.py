@@ -334,7 +334,7 @@ def _with_own_base(found: Comparison, profile: Profile, counted: Counted) -> Com
         instructions=only if here is not profile else None,
         ours_here=_percent(portcullis, base, here),
         cycles=here.costs["instructions"].range[0],
-        restores=restored.high if restored and row.design in RESTORING else 0.0,
+        restores=restored.high if restored and row.design in RESTORING and row.level != "user" else 0.0,
     )
 
 
