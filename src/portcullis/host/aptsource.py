@@ -86,21 +86,25 @@ class PrivateApt:
             (self.folder / "sources.list").write_text(source_list(address, suite, keyring, kind))
         self._checked(["apt-get", *self._options(), "update", "-q"])
 
+    def source_records(self, address: str, suite: str, package: str) -> str:
+        """What a suite says of a source package; raises ToolError when the suite cannot be had."""
+        self.update(address, suite)
+        return self._run(["apt-cache", *self._options(), "showsrc", "--only-source", package]).output
+
     def version(self, address: str, suite: str) -> str:
         """The version of QEMU that a suite has; raises ToolError when it cannot be had."""
-        self.update(address, suite)
-        finished = self._run(["apt-cache", *self._options(), "showsrc", "--only-source", PACKAGE])
+        records = self.source_records(address, suite, PACKAGE)
         if self.commands.dry_run:
             return UPSTREAM
-        version = source_version(finished.output)
+        version = source_version(records)
         if not version:
             raise ToolError(f"{suite} has no {PACKAGE} {UPSTREAM}")
         return version
 
-    def download(self, version: str, target: Path) -> None:
-        """The files of QEMU's source package, verified by apt, into a folder."""
+    def download(self, version: str, target: Path, package: str = PACKAGE) -> None:
+        """The files of a source package, verified by apt, into a folder."""
         self._checked(
-            ["apt-get", *self._options(), "source", "-q", "--download-only", f"{PACKAGE}={version}"], cwd=target
+            ["apt-get", *self._options(), "source", "-q", "--download-only", f"{package}={version}"], cwd=target
         )
 
     def download_binary(self, package: str, target: Path) -> None:

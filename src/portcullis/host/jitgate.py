@@ -62,6 +62,13 @@ class Jitgate:
             write_whole(target, gzip.compress(newc(entries), 6, mtime=0))
         return target
 
+    def library(self, arch: str) -> Path:
+        """The static library of an architecture."""
+        name = f"library-{arch}"
+        options = ("-DJITGATE_TESTS=OFF", *guest_options(arch, os.uname().machine))
+        with locked(self.folder / f"{name}.lock"):
+            return self._build(name, options, ("jitgate_static",)) / "libjitgate.a"
+
     def _build(self, name: str, options: tuple[str, ...], targets: tuple[str, ...]) -> Path:
         build, log = self.folder / name, self.folder / f"{name}.log"
         build.mkdir(exist_ok=True)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""LuaJIT with jitgate: which of Debian's packages has which layout, and how a variant is built."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from portcullis.core.arches import ARCHES, cross_prefix
+
+PACKAGE = "luajit"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How LuaJIT's lj_mcode.c looks from `first` on, until `end`: days as YYYYMMDD.
+
+    `suites` are the releases of Debian to look for it, in order.
+    """
+
+    name: str
+    what: str
+    first: str
+    end: str
+    suites: tuple[str, ...]
+
+
+LAYOUTS = {
+    layout.name: layout
+    for layout in (
+        Layout("2022", "as in Debian 12 and 13", "20200101", "20251101", ("bookworm", "trixie", "forky", "sid")),
+        Layout("2026", "since November 2025", "20251101", "99999999", ("forky", "sid", "experimental")),
+    )
+}
+DEFAULT_LAYOUT = "2022"
+NEW_LAYOUT_HAS = "mcode_setrange"  # in lj_mcode.c
+
+VARIANTS = ("stock", "rwx", "jitgate")
+_XCFLAGS = {"stock": (), "rwx": ("-DLUAJIT_SECURITY_MCODE=0",), "jitgate": ("-DLUAJIT_USE_JITGATE",)}
+
+
+def version_day(version: str) -> str:
+    """The day of the snapshot in a package's version, as YYYYMMDD; empty when there is none."""
+    found = re.search(r"20\d{6}", version)
+    return found[0] if found else ""
+
+
+def source_versions(records: str) -> tuple[str, ...]:
+    """Versions in the output of `apt-cache showsrc`, the newest snapshot first."""
+    found = dict.fromkeys(re.findall(r"^Version: (\S+)$", records, re.MULTILINE))
+    return tuple(sorted(found, key=version_day, reverse=True))
+
+
+def fitting(versions: Iterable[str], layout: Layout | None) -> str:
+    """The first version that has a layout (any, for None); empty when there is none."""
+    for version in versions:
+        if layout is None or layout.first <= version_day(version) < layout.end:
+            return version
+    return ""
+
+
+def layout_of(mcode: str) -> Layout:
+    """The layout of a lj_mcode.c."""
+    return LAYOUTS["2026" if NEW_LAYOUT_HAS in mcode else "2022"]
+
+
+def package_flags(rules: str) -> tuple[str, ...]:
+    """What the package's debian/rules adds for the compiler."""
+    found = re.findall(r"^DEB_CFLAGS_MAINT_APPEND\s*:?=(.*)$", rules, re.MULTILINE)
+    return tuple(word for line in found for word in line.split())
+
+
+def make_words(
+    variant: str,
+    arch: str,
+    machine: str,
+    flags: Sequence[str] = (),
+    include: Path | None = None,
+    library: Path | None = None,
+) -> list[str]:
+    """Arguments of make in LuaJIT's src folder, for a static interpreter; `machine` is this one, from uname."""
+    own = [*_XCFLAGS[variant], *flags]
+    words = ["amalg", "BUILDMODE=static", "Q=", "E=@:", "TARGET_LDFLAGS=-static"]
+    if variant == "jitgate":
+        own.append(f"-I{include}")
+        words.append(f"TARGET_LIBS={library} -lpthread")
+    prefix = cross_prefix(ARCHES[arch], machine)
+    if prefix:
+        words += [f"CROSS={prefix}", "HOST_CC=gcc", "TARGET_SYS=Linux"]
+    return [*words, f"XCFLAGS={' '.join(own)}"]
+
+
+def this_machine() -> str:
+    """What uname calls this machine."""
+    return os.uname().machine

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Builds LuaJIT from Debian's source package below the cache folder: as it is, with insecure memory, or on jitgate."""
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from portcullis.core.arches import ARCHES, arch_name
+from portcullis.core.luajit import (
+    DEFAULT_LAYOUT,
+    LAYOUTS,
+    PACKAGE,
+    VARIANTS,
+    Layout,
+    fitting,
+    layout_of,
+    make_words,
+    package_flags,
+    source_versions,
+    this_machine,
+)
+from portcullis.errors import ToolError
+from portcullis.host.aptsource import PrivateApt, mirrors
+from portcullis.host.building import run_step
+from portcullis.host.hardening import PATCH
+from portcullis.host.jitgate import Jitgate
+from portcullis.host.process import Commands
+from portcullis.host.screen import say, step
+from portcullis.host.workspace import Workspace, locked, remove_folder, whole_folder, write_whole
+
+STAMP = ".portcullis.json"
+MCODE = "src/lj_mcode.c"
+ARCHIVES = "*.orig.tar.*"
+
+
+@dataclass(frozen=True)
+class Source:
+    """An unpacked source package, never built in; `version` is Debian's."""
+
+    tree: Path
+    version: str
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Built:
+    """A variant that was built: the interpreter, and the library for programs of one's own."""
+
+    interpreter: Path
+    library: Path
+    headers: Path
+    source: Source
+    fresh: bool
+
+
+class LuaJit:
+    """LuaJIT of one layout, or of one release of Debian."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        commands: Commands,
+        jobs: int = 2,
+        layout: str | None = None,
+        release: str | None = None,
+    ) -> None:
+        if layout is not None and layout not in LAYOUTS:
+            raise ToolError(f"there is no layout {layout!r} of LuaJIT", f"choose one of: {', '.join(LAYOUTS)}")
+        self.workspace = workspace
+        self.commands = commands
+        self.jobs = jobs
+        self.wanted = LAYOUTS[layout] if layout else None if release else LAYOUTS[DEFAULT_LAYOUT]
+        self.suites = (release,) if release else LAYOUTS[layout or DEFAULT_LAYOUT].suites
+        self.folder = workspace.folder("luajit", "-".join(filter(None, (layout, release))) or DEFAULT_LAYOUT)
+        self.log = self.folder / "build.log"
+        self.jitgate = Jitgate(workspace, commands, jobs)
+        self.own = workspace.root / "jit" / "luajit"
+
+    def source(self) -> Source:
+        """The source package, fetched once and unpacked with Debian's patches."""
+        tree = self.folder / "source"
+        with locked(self.folder / "source.lock"):
+            if not (tree / STAMP).is_file():
+                self._fetch(tree)
+        version = json.loads((tree / STAMP).read_text())["version"]
+        return Source(tree, version, layout_of((tree / MCODE).read_text(errors="replace")))
+
+    def build(self, variant: str, arch: str) -> Built:
+        """A variant for an architecture; compiled when something changed."""
+        if variant not in VARIANTS:
+            raise ToolError(f"there is no variant {variant!r} of LuaJIT", f"choose one of: {', '.join(VARIANTS)}")
+        if arch not in ARCHES:
+            raise ToolError(f"LuaJIT is not built for {arch}", f"known are: {', '.join(ARCHES)}")
+        source = self.source()
+        target = self.folder / f"{variant}-{arch}"
+        with locked(target.with_suffix(".lock")):
+            library = self.jitgate.library(arch) if variant == "jitgate" else None
+            include = self.jitgate.source / "include"
+            rules = source.tree / "debian/rules"
+            flags = package_flags(rules.read_text()) if rules.is_file() else ()
+            words = make_words(variant, arch, this_machine(), flags, include, library)
+            # Without the paths of this checkout.
+            plain = make_words(variant, arch, this_machine(), flags, Path("include"), Path("library"))
+            key = self._key(source, variant, plain, library)
+            stamp = target / STAMP
+            fresh = not stamp.is_file() or json.loads(stamp.read_text())["key"] != key
+            if fresh:
+                self._compile(source, variant, arch, words, target)
+                write_whole(stamp, json.dumps({"key": key}).encode())
+        src = target / "src"
+        return Built(src / "luajit", src / "libluajit.a", src, source, fresh)
+
+    def patches(self, layout: Layout) -> list[Path]:
+        """What is applied for jitgate, in order."""
+        found = sorted((self.own / layout.name).glob("*.patch"))
+        if not found:
+            raise ToolError(f"{self.own / layout.name} has no patches", "the checkout is not complete")
+        return found
+
+    def patch(self, layout: Layout, tree: Path) -> None:
+        """Applies the patches for jitgate and adds their files."""
+        for path in self.patches(layout):
+            finished = self.commands.logged([*PATCH, "-d", tree, "-i", path], self.log)
+            if finished.status != 0:
+                raise ToolError(
+                    f"{path.name} does not apply to this LuaJIT\n{finished.output.strip()}", f"log: {self.log}"
+                )
+        for path in self._files():
+            shutil.copyfile(path, tree / "src" / path.name)
+
+    def _files(self) -> list[Path]:
+        return sorted(self.own.glob("*.h"))
+
+    def _key(self, source: Source, variant: str, words: list[str], library: Path | None) -> str:
+        parts = [source.version.encode(), *(word.encode() for word in words)]
+        if variant == "jitgate" and library:
+            paths = [*self.patches(source.layout), *self._files(), self.jitgate.source / "include/jitgate.h", library]
+            parts += [path.read_bytes() for path in paths]
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+    def _compile(self, source: Source, variant: str, arch: str, words: list[str], target: Path) -> None:
+        self.log.unlink(missing_ok=True)
+        remove_folder(target)
+        shutil.copytree(source.tree, target, ignore=shutil.ignore_patterns(STAMP))
+        if variant == "jitgate":
+            self.patch(source.layout, target)
+        what = f"building LuaJIT {source.version} ({variant}, {arch})"
+        with step(what) as progress:
+            command = ["make", "-C", target / "src", f"-j{self.jobs}", *words]
+            run_step(self.workspace, self.commands, command, self.log, what, watch=lambda _: progress.update())
+
+    def _fetch(self, tree: Path) -> None:
+        log = self.folder / "fetch.log"
+        log.unlink(missing_ok=True)
+        reasons: list[str] = []
+        with whole_folder(tree) as partial, whole_folder(self.folder / "package") as files:
+            found = self._download(files, log, reasons)
+            if not found:
+                raise ToolError(
+                    f"no source package of {PACKAGE} {self._which()} can be had\n" + "\n".join(reasons),
+                    f"is there a network? Log: {log}",
+                )
+            version, folder = found
+            self._unpack(folder, partial, log)
+            write_whole(partial / STAMP, json.dumps({"version": version}).encode())
+
+    def _which(self) -> str:
+        return f"of the layout {self.wanted.name}" if self.wanted else f"from {self.suites[0]}"
+
+    def _download(self, files: Path, log: Path, reasons: list[str]) -> tuple[str, Path] | None:
+        """Version and folder of the first suite that has it whole, else of one that has the upstream archive."""
+        archive_only = None
+        for address in mirrors():
+            for suite in self.suites:
+                apt = PrivateApt(self.commands, self.folder / "apt", log)
+                folder = files / suite
+                folder.mkdir(exist_ok=True)
+                try:
+                    with step(f"looking for LuaJIT in {suite}"):
+                        version = fitting(source_versions(apt.source_records(address, suite, PACKAGE)), self.wanted)
+                    if not version:
+                        raise ToolError(f"has no {PACKAGE} {self._which()}")
+                    with step(f"fetching the source of LuaJIT {version}"):
+                        apt.download(version, folder, PACKAGE)
+                    return version, folder
+                except ToolError as error:
+                    reasons.append(f"    {suite}: {error.message}")
+                    if list(folder.glob(ARCHIVES)):
+                        archive_only = (f"{version}, upstream archive only", folder)
+        if archive_only:
+            say(f"Debian's patches cannot be had, LuaJIT {archive_only[0]}:\n" + "\n".join(reasons))
+        return archive_only
+
+    def _unpack(self, folder: Path, tree: Path, log: Path) -> None:
+        """Into the folder `tree`, which is empty."""
+        described = next(folder.glob("*.dsc"), None)
+        if described:
+            tree.rmdir()
+            command: list[str | Path] = ["dpkg-source", "--no-check", "--no-copy", "-x", described, tree]
+        else:
+            archive = next(folder.glob(ARCHIVES))
+            command = ["tar", "--extract", "--strip-components=1", "-f", archive, "-C", tree]
+        run_step(self.workspace, self.commands, command, log, f"unpacking LuaJIT from {folder.name}")
+
+
+def build(workspace: Workspace, variant: str, arch: str = "x86_64", layout: str | None = None) -> Path:
+    """The static interpreter of a variant; runs on this machine, if it is of that architecture, and in guests."""
+    return LuaJit(workspace, Commands(), layout=layout).build(variant, arch_name(arch)).interpreter
