@@ -76,7 +76,6 @@ static void *mcgate_alloc(jit_State *J, uintptr_t hint, size_t sz)
 {
   struct jitgate_info info;
   void *p = NULL;
-  jitgate_attach();
   if (J->mcarea && hint == (uintptr_t)J->mcarea - sz)
     p = mcgate_below(J->mcarea, J->szmcarea, sz);
   jitgate_query(&info);
