@@ -7,12 +7,26 @@ import sys
 from types import FrameType
 
 from portcullis import __version__
-from portcullis.commands import apply, attack, bench, boot, build, demo, doctor, emulator, export, fetch, report, test
+from portcullis.commands import (
+    apply,
+    attack,
+    bench,
+    boot,
+    build,
+    demo,
+    doctor,
+    emulator,
+    export,
+    fetch,
+    luajit,
+    report,
+    test,
+)
 from portcullis.errors import ToolError
 from portcullis.host.screen import say
 from portcullis.host.workspace import default_workspace
 
-COMMANDS = (doctor, fetch, apply, export, build, boot, test, attack, bench, report, demo, emulator)
+COMMANDS = (doctor, fetch, apply, export, build, boot, test, attack, bench, report, demo, emulator, luajit)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -39,6 +39,9 @@ NEW_LAYOUT_HAS = "mcode_setrange"  # in lj_mcode.c
 VARIANTS = ("stock", "rwx", "jitgate")
 _XCFLAGS = {"stock": (), "rwx": ("-DLUAJIT_SECURITY_MCODE=0",), "jitgate": ("-DLUAJIT_USE_JITGATE",)}
 
+# What keeps code shut in the variants that have no choice, for the tests.
+BACKENDS = {"stock": "mprotect", "rwx": "rwx"}
+
 
 def version_day(version: str) -> str:
     """The day of the snapshot in a package's version, as YYYYMMDD; empty when there is none."""
@@ -71,6 +74,11 @@ def package_flags(rules: str) -> tuple[str, ...]:
     return tuple(word for line in found for word in line.split())
 
 
+def test_commands(control: str) -> tuple[str, ...]:
+    """The commands of a debian/tests/control."""
+    return tuple(re.findall(r"^Test-Command: *(.+)$", control, re.MULTILINE))
+
+
 def make_words(
     variant: str,
     arch: str,
@@ -89,6 +97,16 @@ def make_words(
     if prefix:
         words += [f"CROSS={prefix}", "HOST_CC=gcc", "TARGET_SYS=Linux"]
     return [*words, f"XCFLAGS={' '.join(own)}"]
+
+
+def test_words(
+    variant: str, arch: str, machine: str, headers: Path, include: Path, library: Path | None = None
+) -> list[str]:
+    """The compiler for a program that has LuaJIT in it, and what follows its sources."""
+    words = [f"{cross_prefix(ARCHES[arch], machine)}gcc", "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror"]
+    words += ["-static", f"-I{headers}", f"-I{include}", str(headers / "libluajit.a")]
+    words += ["-DLUAJIT_USE_JITGATE", str(library)] if library else [f'-DBACKEND="{BACKENDS[variant]}"']
+    return [*words, "-Wl,--wrap=mprotect", "-lm", "-ldl", "-lpthread"]
 
 
 def this_machine() -> str:

@@ -101,11 +101,13 @@ class PrivateApt:
             raise ToolError(f"{suite} has no {PACKAGE} {UPSTREAM}")
         return version
 
-    def download(self, version: str, target: Path, package: str = PACKAGE) -> None:
-        """The files of a source package, verified by apt, into a folder."""
-        self._checked(
-            ["apt-get", *self._options(), "source", "-q", "--download-only", f"{package}={version}"], cwd=target
-        )
+    def download(self, version: str, target: Path) -> None:
+        """The files of QEMU's source package, verified by apt, into a folder."""
+        self.download_source(f"{PACKAGE}={version}", target)
+
+    def download_source(self, package: str, target: Path) -> None:
+        """The files of a source package (NAME or NAME=VERSION), verified by apt, into a folder."""
+        self._checked(["apt-get", *self._options(), "source", "-q", "--download-only", package], cwd=target)
 
     def download_binary(self, package: str, target: Path) -> None:
         """A binary package, verified by apt, into a folder."""

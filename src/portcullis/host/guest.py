@@ -3,6 +3,7 @@
 
 import gzip
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
@@ -38,6 +39,15 @@ def build_initramfs(workspace: Workspace, commands: Commands, arch: str = "x86",
         if not target.is_file() or target.read_bytes() != archive:
             write_whole(target, archive)
     return target
+
+
+def pack_programs(target: Path, init: Path, programs: Mapping[str, Path]) -> None:
+    """An initramfs of `init` and static programs, by their names in /bin."""
+    entries: list[Entry] = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
+    entries.append(character_device("dev/console", 5, 1))
+    entries.append(regular("init", init.read_bytes(), 0o755))
+    entries += [regular(f"bin/{name}", path.read_bytes(), 0o755) for name, path in programs.items()]
+    write_whole(target, gzip.compress(newc(entries), 6, mtime=0))
 
 
 def _output(workspace: Workspace, arch: str) -> Path:

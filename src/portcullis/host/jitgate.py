@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds the library jitgate below the cache folder, runs its tests here, and packs them for guests."""
 
-import gzip
 import hashlib
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.cpio import Entry, character_device, directory, newc, regular
 from portcullis.core.jitgate import VARIANTS, Variant, guest_options, read_ctest
 from portcullis.core.splats import last_lines
 from portcullis.host.building import run_step
-from portcullis.host.guest import FOLDERS
+from portcullis.host.guest import pack_programs
 from portcullis.host.process import Commands, Finished
-from portcullis.host.workspace import Workspace, locked, write_whole
+from portcullis.host.workspace import Workspace, locked
 
 PROGRAMS = ("tests/jitgate-tests", "examples/jitgate-calc")
 
@@ -54,12 +52,7 @@ class Jitgate:
         with locked(self.folder / f"{name}.lock"):
             programs = [Path(program).name for program in PROGRAMS]
             build = self._build(name, tuple(guest_options(arch, os.uname().machine)), tuple(programs))
-            entries: list[Entry] = [directory(name, 0o1777 if name == "tmp" else 0o755) for name in FOLDERS]
-            entries.append(character_device("dev/console", 5, 1))
-            entries.append(regular("init", init.read_bytes(), 0o755))
-            for program in PROGRAMS:
-                entries.append(regular(f"bin/{Path(program).name}", (build / program).read_bytes(), 0o755))
-            write_whole(target, gzip.compress(newc(entries), 6, mtime=0))
+            pack_programs(target, init, {Path(program).name: build / program for program in PROGRAMS})
         return target
 
     def library(self, arch: str) -> Path:
@@ -109,7 +102,12 @@ def _complaints(finished: Finished) -> list[str]:
     return lines or [last_lines(finished.output, 5).strip()]
 
 
+def has_keys() -> bool:
+    """Whether programs on this machine can have keys."""
+    words = Path("/proc/cpuinfo").read_text(errors="replace").split()
+    return "ospke" in words or "poe" in words
+
+
 def _why_skipped() -> str:
     """Says aloud that this machine could not run the tests with keys."""
-    words = Path("/proc/cpuinfo").read_text(errors="replace").split()
-    return "" if "ospke" in words or "poe" in words else ": this CPU has no protection keys"
+    return "" if has_keys() else ": this CPU has no protection keys"

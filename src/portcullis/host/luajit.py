@@ -19,6 +19,7 @@ from portcullis.core.luajit import (
     make_words,
     package_flags,
     source_versions,
+    test_words,
     this_machine,
 )
 from portcullis.errors import ToolError
@@ -112,6 +113,19 @@ class LuaJit:
         src = target / "src"
         return Built(src / "luajit", src / "libluajit.a", src, source, fresh)
 
+    def tests(self, variant: str, arch: str) -> Path:
+        """The program of tests for a variant, static."""
+        built = self.build(variant, arch)
+        program = self.folder / f"tests-{variant}-{arch}"
+        with locked(program.with_suffix(".lock")):
+            library = self.jitgate.library(arch) if variant == "jitgate" else None
+            words = test_words(variant, arch, this_machine(), built.headers, self.jitgate.source / "include", library)
+            sources = [path.name for path in sorted((self.own / "tests").glob("*.c"))]
+            command = [words[0], *sources, *words[1:], "-o", program]
+            what = f"building the tests of LuaJIT ({variant}, {arch})"
+            run_step(self.workspace, self.commands, command, self.log, what, cwd=self.own / "tests")
+        return program
+
     def patches(self, layout: Layout) -> list[Path]:
         """What is applied for jitgate, in order."""
         found = sorted((self.own / layout.name).glob("*.patch"))
@@ -183,7 +197,7 @@ class LuaJit:
                     if not version:
                         raise ToolError(f"has no {PACKAGE} {self._which()}")
                     with step(f"fetching the source of LuaJIT {version}"):
-                        apt.download(version, folder, PACKAGE)
+                        apt.download_source(f"{PACKAGE}={version}", folder)
                     return version, folder
                 except ToolError as error:
                     reasons.append(f"    {suite}: {error.message}")

@@ -29,6 +29,8 @@ from portcullis.host.executors import local
 from portcullis.host.guest import build_initramfs, guest_init
 from portcullis.host.jitgate import Jitgate
 from portcullis.host.labjobs import run_jobs
+from portcullis.host.luajit import LuaJit
+from portcullis.host.luajit_tests import LuaJitTests
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, run_job
@@ -40,7 +42,7 @@ from portcullis.lab.results import Result
 from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
-from portcullis.suite.jitgate import has_user_keys
+from portcullis.suite.jitgate import has_user_keys, layout_of_case
 from portcullis.suite.lab import KERNBENCH, barriers_kept, late_lower_jobs
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
@@ -106,6 +108,8 @@ class Engine:
             "repeatable": self._repeatable,
             "jit": self._jit,
             "jit-guest": self._jit_guest,
+            "luajit": self._luajit,
+            "luajit-guest": self._luajit_guest,
         }
         if case.kind in own:
             return own[case.kind]
@@ -264,6 +268,31 @@ class Engine:
         init = guest_init(self.workspace, case.arch)
         jitgate = Jitgate(self.workspace, self.commands, self.options.jobs)
         initramfs = self._once(f"{case.arch} guest with jitgate", lambda: jitgate.initramfs(case.arch, init))
+        return self._keyed_guest(case, initramfs)
+
+    def _luajit(self, case: Case) -> tuple[str, str, str]:
+        """All tests of LuaJIT on this machine."""
+        outcomes = {name: check() for name, check in self._luajit_tests(case).checks().items()}
+        problems = [f"{name}: {problem}" for name, outcome in outcomes.items() for problem in outcome.problems]
+        logs = " ".join(str(outcome.log) for outcome in outcomes.values() if outcome.problems)
+        details = "; ".join(f"{name}: {outcome.detail}" for name, outcome in outcomes.items())
+        return ("failed", shorten(problems), logs) if problems else ("passed", details, logs)
+
+    def _luajit_guest(self, case: Case) -> tuple[str, str, str]:
+        """Our tests of LuaJIT in a guest."""
+        self.initramfs(case.arch)
+        init = guest_init(self.workspace, case.arch)
+        tests = self._luajit_tests(case)
+        layout = layout_of_case(case.name)
+        what = f"{case.arch} guest with LuaJIT {layout}"
+        return self._keyed_guest(case, self._once(what, lambda: tests.initramfs(case.arch, init)))
+
+    def _luajit_tests(self, case: Case) -> LuaJitTests:
+        layout = layout_of_case(case.name)
+        return LuaJitTests(LuaJit(self.workspace, self.commands, self.options.jobs, layout))
+
+    def _keyed_guest(self, case: Case, initramfs: Path) -> tuple[str, str, str]:
+        """Tests that come in two kinds, with a key and without."""
         boot = self._run_job(case, initramfs=initramfs)
         problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
         problems += problems_of_guest(boot.results.tests, has_user_keys(case.machine))
