@@ -8,6 +8,7 @@ from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
 from portcullis.suite.jitgate import JITGATE
 from portcullis.suite.lab import LAB
+from portcullis.suite.luajit_counts import LUAJIT_COUNTS
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
 
@@ -237,6 +238,7 @@ CASES = (
     ),
     Case("counts-expected", "expected", "the same on x86-64", long=True),
     *JITGATE,
+    *LUAJIT_COUNTS,
 )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from portcullis.commands.labbench import EXPECTED, expected_jobs, lab_files, toolchain_of
+from portcullis.core.arches import ARCHES
 from portcullis.core.bench import Measured
 from portcullis.core.counts import differences, parse_regions
 from portcullis.core.elf import Image
@@ -30,6 +31,9 @@ from portcullis.host.guest import build_initramfs, guest_init
 from portcullis.host.jitgate import Jitgate
 from portcullis.host.labjobs import run_jobs
 from portcullis.host.luajit import LuaJit
+from portcullis.host.luajit import build as build_luajit
+from portcullis.host.luajit_bench import counted_in
+from portcullis.host.luajit_bench import guest_initramfs as luajit_initramfs
 from portcullis.host.luajit_tests import LuaJitTests
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
@@ -38,12 +42,15 @@ from portcullis.host.workspace import Workspace
 from portcullis.lab.expected import HOW_TO_UPDATE, parse_expected
 from portcullis.lab.expected import differences as changed_counts
 from portcullis.lab.jobs import Job
+from portcullis.lab.luajit_counts import problems_of_counted
+from portcullis.lab.luajit_page import count_summary
 from portcullis.lab.results import Result
 from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
 from portcullis.suite.jitgate import has_user_keys, layout_of_case
 from portcullis.suite.lab import KERNBENCH, barriers_kept, late_lower_jobs
+from portcullis.suite.luajit_counts import COUNTED, VARIANTS
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
 INLINED = "__kern_my_cpu_offset"
@@ -110,6 +117,7 @@ class Engine:
             "jit-guest": self._jit_guest,
             "luajit": self._luajit,
             "luajit-guest": self._luajit_guest,
+            "luajit-counts": self._luajit_counts,
         }
         if case.kind in own:
             return own[case.kind]
@@ -299,6 +307,23 @@ class Engine:
         if problems:
             return "failed", shorten(problems), str(boot.folder)
         return "passed", describe(case, boot.results, boot.console), str(boot.folder)
+
+    def _luajit_counts(self, case: Case) -> tuple[str, str, str]:
+        """What three variants of LuaJIT count in a guest, held against what is claimed of them."""
+        machine = ARCHES[case.arch].machine
+        built = {variant: build_luajit(self.workspace, variant, machine) for variant in VARIANTS}
+        initramfs = self._once(
+            f"{case.arch} guest with LuaJIT",
+            lambda: luajit_initramfs(self.workspace, self.commands, case.arch, built),
+        )
+        plugin = counting_plugin(self.workspace, self.commands, self.options.jobs)
+        boot = self._run_job(case, plugin=plugin, initramfs=initramfs)
+        problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
+        found = counted_in(boot)
+        problems += problems_of_counted(found, COUNTED)
+        if problems:
+            return "failed", shorten(problems), str(boot.folder)
+        return "passed", count_summary(found), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         known = known_attacks(self.workspace, case.machine)
