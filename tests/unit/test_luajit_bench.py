@@ -284,6 +284,7 @@ def test_the_page_has_what_was_measured_and_nothing_else():
         for plot in part.plots:
             ElementTree.fromstring(plot.svg)
     text = render(page)
+    assert "No time here was measured" not in text and "memory that is not protected" in text
     assert "http-equiv" in text and "arm64 (POE)" in text and "kvakil.me" in text
     alone = luajit_page(programs(), [], (), 0, {}, [guest], [])
     assert [part.id for part in alone.parts] == ["luajit-guest-arm64"]

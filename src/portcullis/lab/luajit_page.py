@@ -10,6 +10,10 @@ from portcullis.lab.page import Grid, Page, Part, Plot
 from portcullis.lab.plots import Bar, Span, ranges, stacked
 from portcullis.lab.text import percent
 
+LEAD = (
+    "What changing protection by system calls costs LuaJIT. Times are of this machine, and of memory that is not "
+    "protected at all; counts are of emulated CPUs with keys, and no time."
+)
 ARCH_TITLES = {"x86": "x86-64 (PKU)", "arm64": "arm64 (POE)"}
 TIME_COLUMNS = (
     "program",
@@ -227,4 +231,5 @@ def luajit_page(
     parts += [_guest_part(guest) for guest in guests]
     if not parts:
         raise ValueError("nothing was measured")
-    return Page("LuaJIT with keys instead of mprotect()", tuple(environment.items()), tuple(commands), tuple(parts))
+    title = "LuaJIT with keys instead of mprotect()"
+    return Page(title, tuple(environment.items()), tuple(commands), tuple(parts), LEAD)

@@ -15,6 +15,10 @@ from portcullis.lab.text import event_name, nanoseconds, percent_range, time_ran
 
 MOST_SERIES = 7  # events that a plot tells apart
 SMALL = 0.05  # points that are not worth a word
+PRICED = (
+    "Events counted by an emulator, priced for real CPUs. No time here was measured: each figure is a number of "
+    "events, times what one costs according to a source that is named below."
+)
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole report; `environment` holds names and values, `commands` what made each result."""
+    """The whole report; `lead` says what it is, `environment` has names and values, `commands` made the results."""
 
     title: str
     environment: tuple[tuple[str, str], ...]
     commands: tuple[str, ...]
     parts: tuple[Part, ...]
+    lead: str = PRICED
 
 
 def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iterable[Row]) -> Page:
