@@ -17,7 +17,7 @@ from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
 from portcullis.core.lanes import ARCH, LANES, Lane, wanted_options
 from portcullis.errors import ToolError
 from portcullis.host.applying import kept_by_update, update_work_tree
-from portcullis.host.building import run_step
+from portcullis.host.building import IDENTITY, run_step
 from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
 from portcullis.host.sources import Source, fetch, user_source, work_copy
@@ -256,4 +256,5 @@ class Builder:
             "revision": revision,
             "config": (folder / CONFIG_STAMP).read_text(),
             "compiler": compiler + Commands().capture(["gcc", "-dumpfullversion"]).output,
+            "identity": " ".join(IDENTITY.values()),
         }

@@ -10,6 +10,15 @@ from portcullis.errors import ToolError
 from portcullis.host.process import Commands, Finished, shown
 from portcullis.host.workspace import Workspace, disk_full
 
+# What kernels say of their build. The same sources give the same image, and so the same counts, whenever and
+# however often they are built.
+IDENTITY = {
+    "KBUILD_BUILD_USER": "portcullis",
+    "KBUILD_BUILD_HOST": "localhost",
+    "KBUILD_BUILD_TIMESTAMP": "Thu Jan  1 00:00:00 UTC 1970",
+    "KBUILD_BUILD_VERSION": "1",
+}
+
 
 def environment(workspace: Workspace, base: Path | None = None) -> dict[str, str]:
     """Environment of a build: the compiler cache lives in the cache folder unless the user has one.
@@ -20,11 +29,7 @@ def environment(workspace: Workspace, base: Path | None = None) -> dict[str, str
     variables.setdefault("CCACHE_DIR", str(workspace.cache / "ccache"))
     variables.setdefault("CCACHE_BASEDIR", str(base or workspace.cache))
     variables.setdefault("CCACHE_DEPEND", "1")  # do not run the preprocessor a second time
-    variables["KBUILD_BUILD_USER"] = "portcullis"
-    variables["KBUILD_BUILD_HOST"] = "localhost"
-    # The same sources give the same image, and so the same counts, whenever and however often they are built.
-    variables["KBUILD_BUILD_TIMESTAMP"] = "Thu Jan  1 00:00:00 UTC 1970"
-    variables["KBUILD_BUILD_VERSION"] = "1"
+    variables.update(IDENTITY)
     for name in ("MAKEFLAGS", "MFLAGS", "KBUILD_OUTPUT"):
         variables.pop(name, None)
     return variables
