@@ -2,6 +2,7 @@
 /* Reserves address space, anywhere or near an address. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #define MARGIN		65536		/* stays free on both sides of what is there */
 #define HEAP_ROOM	(32u << 20)	/* for brk() to grow */
 #define MOST_TRIES	16		/* others map memory meanwhile */
+#define QUICK_TRIES	15
 
 #ifdef __aarch64__
 #define ADDRESS_LIMIT	((uintptr_t)1 << 48)
@@ -111,12 +113,66 @@ static void *place_near(const struct jitgate_request *request, size_t size, int 
 	return NULL;
 }
 
+static bool is_wanted(const struct jitgate_request *request, size_t size, uintptr_t at)
+{
+	uintptr_t near_to = (uintptr_t)request->near_to;
+	uintptr_t last = at + size - 1;
+	uintptr_t heap = heap_end();
+
+	if (at < LOWEST_PLACE + MARGIN || last < at || last >= ADDRESS_LIMIT)
+		return false;
+	if (last >= heap && at < heap + HEAP_ROOM)
+		return false;
+	return (at > near_to ? at - near_to : near_to - at) <= request->reach &&
+	       (last > near_to ? last - near_to : near_to - last) <= request->reach;
+}
+
+/* With as much left free around it as a search leaves. */
+static void *map_apart(uintptr_t at, size_t size)
+{
+	char *got = map_reserve(at - MARGIN, size + 2 * MARGIN);
+
+	if (got == MAP_FAILED)
+		return NULL;
+	count_call();
+	munmap(got, MARGIN);
+	count_call();
+	munmap(got + MARGIN + size, MARGIN);
+	return got + MARGIN;
+}
+
+/*
+ * Around the address, then on both sides, twice as far each time. To try takes a
+ * system call; to read what is mapped takes a hundred thousand instructions.
+ */
+static void *place_quickly(const struct jitgate_request *request, size_t size)
+{
+	uintptr_t page = page_size();
+	uintptr_t near_to = (uintptr_t)request->near_to & ~(page - 1);
+	uintptr_t away = size + 2 * MARGIN;
+	uintptr_t at = near_to - (size / 2 & ~(page - 1));
+	int tries = QUICK_TRIES;
+	void *got;
+
+	while (tries--) {
+		got = is_wanted(request, size, at) ? map_apart(at, size) : NULL;
+		if (got)
+			return got;
+		at = tries % 2 ? near_to + away : near_to - away;
+		away <<= tries % 2;
+	}
+	return NULL;
+}
+
 void *place_area(const struct jitgate_request *request, size_t reserve, int *error)
 {
 	void *got;
 
-	if (request->near_to)
-		return place_near(request, reserve, error);
+	*error = 0;
+	if (request->near_to) {
+		got = place_quickly(request, reserve);
+		return got ? got : place_near(request, reserve, error);
+	}
 	got = map_reserve(0, reserve);
 	*error = got == MAP_FAILED ? -errno : 0;
 	return *error ? NULL : got;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "search.h"
 
-#define LOWEST	65536	/* of what programs are given */
-
 static uintptr_t round_down(uintptr_t value, size_t page)
 {
 	return value & ~((uintptr_t)page - 1);
@@ -21,7 +19,7 @@ void search_begin(struct search *search, uintptr_t near_to, size_t reach, size_t
 
 	*search = (struct search){
 		.near_to = round_down(near_to, page),
-		.low = round_up(low > LOWEST ? low : LOWEST, page),
+		.low = round_up(low > LOWEST_PLACE ? low : LOWEST_PLACE, page),
 		.high = round_down(high, page),
 		.size = size,
 		.page = page,

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LOWEST_PLACE	65536	/* of what programs are given */
+
 struct search {
 	uintptr_t near_to;
 	uintptr_t low, high;	/* the area fits in between */
