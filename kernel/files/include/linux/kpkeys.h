@@ -54,103 +54,18 @@ enum kpkeys_level {
 #define KPKEYS_BUILT_IN	1
 #endif
 
+#include <linux/cleanup.h>
+#include <linux/kpkeys_designs.h>
+
 #ifdef KPKEYS_BUILT_IN
 
 #include <linux/build_bug.h>
-#include <linux/cleanup.h>
 #include <linux/jump_label.h>
-#include <linux/percpu-defs.h>
+#include <linux/kpkeys_state.h>
 #include <linux/preempt.h>
-#include <asm/kpkeys.h>
-#include <asm/page.h>
-#include <asm/percpu.h>
-
-/* Task, softirq, hardirq, NMI, machine check and exceptions in each of them */
-#define KPKEYS_MAX_SAVED	16
-#define KPKEYS_MAG_SIZE		64
-
-/**
- * struct kpkeys_saved - the gate of an interrupted section
- * @frame: exception frame (or stack slot) that it belongs to
- * @reg: the register's value
- * @level: the copy's value; differs while a helper is between its two writes
- * @lazy_depth: lazy-MMU nesting
- * @held: what kpkeys_is_held() said
- */
-struct kpkeys_saved {
-	unsigned long	frame;
-	kpkeys_reg_t	reg;
-	u8		level;
-	u8		lazy_depth;
-	u8		held;
-};
-
-/**
- * struct kpkeys_magazine - page-table pages ready for one CPU
- * @nr: how many
- * @page: their addresses
- */
-struct kpkeys_magazine {
-	unsigned int	nr;
-	void		*page[KPKEYS_MAG_SIZE];
-};
-
-/**
- * struct kpkeys_cpu - one CPU's gate; a page of its own with KPKEYS_PKEY_STATE
- * @word: all zero when the gate is shut and nothing is saved
- * @level: copy of the current level
- * @lazy_depth: nesting of lazy-MMU sections
- * @nr_saved: interrupted sections in @saved
- * @unpublished: the section's end has to publish what was written in it
- * @held: see kpkeys_is_held()
- * @audit_armed: a store is being let through (audit mode)
- * @audit_flags: flags to put back after it
- * @saved: interrupted sections, innermost last
- * @mag: page-table pages ready for use
- */
-struct kpkeys_cpu {
-	union {
-		u64			word;
-		struct {
-			u8		level;
-			u8		lazy_depth;
-			u8		nr_saved;
-			bool		unpublished;
-			u8		held;
-		};
-	};
-	bool				audit_armed;
-	unsigned long			audit_flags;
-	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
-	struct kpkeys_magazine		mag;
-} __aligned(PAGE_SIZE);
-
-/**
- * struct kpkeys_counters - per-CPU events
- * @reg_writes: writes to the pkey register
- * @sections: lazy-MMU sections
- * @publishes: sections whose end published kernel entries
- * @exceptions_open: exceptions taken while a section was open
- * @left_open: sections somebody forgot to close
- * @violations: accesses a pkey stopped (or reported)
- * @pool_hits: page-table pages served without a lock
- * @secrets: sections that opened the secrets
- */
-struct kpkeys_counters {
-	unsigned long	reg_writes;
-	unsigned long	sections;
-	unsigned long	publishes;
-	unsigned long	exceptions_open;
-	unsigned long	left_open;
-	unsigned long	violations;
-	unsigned long	pool_hits;
-	unsigned long	secrets;
-};
 
 DECLARE_STATIC_KEY_FALSE(kpkeys_pgtables_key);
 DECLARE_STATIC_KEY_FALSE(kpkeys_secrets_key);
-DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);
-DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
 
 /* True once the machine's page tables are protected; never turns false again. */
 static __always_inline bool kpkeys_pgtables_enabled(void)
@@ -166,46 +81,6 @@ static __always_inline bool kpkeys_level_enabled(const unsigned int level)
 		       static_branch_unlikely(&kpkeys_secrets_key);
 	return kpkeys_pgtables_enabled();
 }
-
-#ifdef CONFIG_KPKEYS_DESIGNS
-DECLARE_STATIC_KEY_FALSE(kpkeys_no_sections_key);
-DECLARE_STATIC_KEY_FALSE(kpkeys_no_runs_key);
-void __kpkeys_table_unlinked(struct page *page);
-
-/* Is lazy-MMU mode a section? Not with a guard for each write. */
-static __always_inline bool kpkeys_has_sections(void)
-{
-	return !static_branch_unlikely(&kpkeys_no_sections_key);
-}
-
-/* Are there sections beyond that? Not in designs that were published. */
-static __always_inline bool kpkeys_has_runs(void)
-{
-	return !static_branch_unlikely(&kpkeys_no_runs_key);
-}
-
-/**
- * kpkeys_table_unlinked - a page-table page leaves the tables of a process
- * @page: it
- *
- * It is freed later. Where each table has its key by a change of its own, that
- * is undone here.
- */
-static __always_inline void kpkeys_table_unlinked(struct page *page)
-{
-	if (kpkeys_pgtables_enabled() && !kpkeys_has_runs())
-		__kpkeys_table_unlinked(page);
-}
-
-u8 __kpkeys_entry_enter(void);
-void __kpkeys_entry_leave(u8 old);
-#else
-static inline u8 __kpkeys_entry_enter(void) { return KPKEYS_LVL_UNTOUCHED; }
-static inline void __kpkeys_entry_leave(u8 old) { }
-static __always_inline bool kpkeys_has_sections(void) { return true; }
-static __always_inline bool kpkeys_has_runs(void) { return true; }
-static __always_inline void kpkeys_table_unlinked(struct page *page) { }
-#endif
 
 /* Over the table: the term of @level, and nothing for the others. */
 #define __KPKEYS_GRANTS(name, grants)	| (level == (name) ? (grants) : 0)
@@ -251,35 +126,6 @@ static __always_inline void __kpkeys_lower(unsigned int level)
 	raw_cpu_write(kpkeys_cpu.level, level);
 	arch_kpkeys_lower_reg(kpkeys_level_reg(level), at_once);
 	raw_cpu_inc(kpkeys_counters.reg_writes);
-}
-
-/**
- * kpkeys_is_held - is this task in a section that it cannot lose?
- *
- * Such a section allows page-table writes and has preemption off until its
- * end: guards inside have nothing to do. One instruction must ask, or ordinary
- * memory of the task: between two, a task that may be preempted can be moved.
- *
- * That memory opens nothing. What is forged there makes a write fail.
- */
-static __always_inline bool kpkeys_is_held(void)
-{
-#ifdef arch_kpkeys_held
-	return READ_ONCE(*arch_kpkeys_held());
-#else
-	return raw_cpu_read(kpkeys_cpu.held);
-#endif
-}
-
-/* At a raised level only: true behind the raise, false ahead of the lowering. */
-static __always_inline void __kpkeys_set_held(bool held)
-{
-#ifdef arch_kpkeys_held
-	WRITE_ONCE(*arch_kpkeys_held(), held);
-#else
-	raw_cpu_write(kpkeys_cpu.held, held);
-#endif
-	barrier();
 }
 
 /**
@@ -333,23 +179,6 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
 	if (old != KPKEYS_LVL_UNCHANGED)
 		__kpkeys_lower(old);
 	preempt_enable_notrace();
-}
-
-/*
- * Designs without guard(kpkeys_entries)(). The guard itself is out of line, so
- * that small functions stay small; these kernels are for measuring only.
- */
-static __always_inline u8 kpkeys_entry_enter(void)
-{
-	if (kpkeys_has_runs() || !kpkeys_pgtables_enabled() || kpkeys_is_held())
-		return KPKEYS_LVL_UNTOUCHED;
-	return __kpkeys_entry_enter();
-}
-
-static __always_inline void kpkeys_entry_leave(u8 old)
-{
-	if (old != KPKEYS_LVL_UNTOUCHED)
-		__kpkeys_entry_leave(old);
 }
 
 /**
@@ -593,12 +422,7 @@ bool kpkeys_wanted(void);
 
 #else /* !KPKEYS_BUILT_IN */
 
-#include <linux/cleanup.h>
-
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
-static __always_inline bool kpkeys_has_sections(void) { return true; }
-static __always_inline bool kpkeys_has_runs(void) { return true; }
-static __always_inline void kpkeys_table_unlinked(struct page *page) { }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
 static __always_inline void kpkeys_run_enter(void) { }
 static __always_inline void kpkeys_run_leave(void) { }
@@ -638,8 +462,6 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
 						 u8 old) { }
 static __always_inline u8 kpkeys_open_section(bool wanted) { return 0; }
 static __always_inline void kpkeys_close_section(u8 old) { }
-static __always_inline u8 kpkeys_entry_enter(void) { return 0; }
-static __always_inline void kpkeys_entry_leave(u8 old) { }
 
 #endif /* KPKEYS_BUILT_IN */
 

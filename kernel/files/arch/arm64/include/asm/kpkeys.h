@@ -2,7 +2,7 @@
 /*
  * Kernel protection keys on arm64: FEAT_S1POE, the POR_EL1 register.
  *
- * Only <linux/kpkeys.h> includes this file.
+ * Only <linux/kpkeys_state.h> includes this file.
  */
 #ifndef _ASM_ARM64_KPKEYS_H
 #define _ASM_ARM64_KPKEYS_H

@@ -8,7 +8,7 @@
  * too, and the register is CR0.WP. Set, it stands for KPKEYS_LVL_DEFAULT; clear,
  * for every other level. It opens all that is read-only and hides nothing.
  *
- * Only <linux/kpkeys.h> includes this file.
+ * Only <linux/kpkeys_state.h> includes this file.
  */
 #ifndef _ASM_X86_KPKEYS_H
 #define _ASM_X86_KPKEYS_H

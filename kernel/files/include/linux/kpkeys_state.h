@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the gate remembers, one page for each CPU, and what is counted.
+ *
+ * Only <linux/kpkeys.h> and <linux/kpkeys_designs.h> include this file.
+ */
+#ifndef _LINUX_KPKEYS_STATE_H
+#define _LINUX_KPKEYS_STATE_H
+
+#include <linux/compiler.h>
+#include <linux/percpu-defs.h>
+#include <linux/types.h>
+#include <asm/kpkeys.h>
+#include <asm/page.h>
+#include <asm/percpu.h>
+
+/* Task, softirq, hardirq, NMI, machine check and exceptions in each of them */
+#define KPKEYS_MAX_SAVED	16
+#define KPKEYS_MAG_SIZE		64
+
+/**
+ * struct kpkeys_saved - the gate of an interrupted section
+ * @frame: exception frame (or stack slot) that it belongs to
+ * @reg: the register's value
+ * @level: the copy's value; differs while a helper is between its two writes
+ * @lazy_depth: lazy-MMU nesting
+ * @held: what kpkeys_is_held() said
+ */
+struct kpkeys_saved {
+	unsigned long	frame;
+	kpkeys_reg_t	reg;
+	u8		level;
+	u8		lazy_depth;
+	u8		held;
+};
+
+/**
+ * struct kpkeys_magazine - page-table pages ready for one CPU
+ * @nr: how many
+ * @page: their addresses
+ */
+struct kpkeys_magazine {
+	unsigned int	nr;
+	void		*page[KPKEYS_MAG_SIZE];
+};
+
+/**
+ * struct kpkeys_cpu - one CPU's gate; a page of its own with KPKEYS_PKEY_STATE
+ * @word: all zero when the gate is shut and nothing is saved
+ * @level: copy of the current level
+ * @lazy_depth: nesting of lazy-MMU sections
+ * @nr_saved: interrupted sections in @saved
+ * @unpublished: the section's end has to publish what was written in it
+ * @held: see kpkeys_is_held()
+ * @audit_armed: a store is being let through (audit mode)
+ * @audit_flags: flags to put back after it
+ * @saved: interrupted sections, innermost last
+ * @mag: page-table pages ready for use
+ */
+struct kpkeys_cpu {
+	union {
+		u64			word;
+		struct {
+			u8		level;
+			u8		lazy_depth;
+			u8		nr_saved;
+			bool		unpublished;
+			u8		held;
+		};
+	};
+	bool				audit_armed;
+	unsigned long			audit_flags;
+	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
+	struct kpkeys_magazine		mag;
+} __aligned(PAGE_SIZE);
+
+/**
+ * struct kpkeys_counters - per-CPU events
+ * @reg_writes: writes to the pkey register
+ * @sections: lazy-MMU sections
+ * @publishes: sections whose end published kernel entries
+ * @exceptions_open: exceptions taken while a section was open
+ * @left_open: sections somebody forgot to close
+ * @violations: accesses a pkey stopped (or reported)
+ * @pool_hits: page-table pages served without a lock
+ * @secrets: sections that opened the secrets
+ */
+struct kpkeys_counters {
+	unsigned long	reg_writes;
+	unsigned long	sections;
+	unsigned long	publishes;
+	unsigned long	exceptions_open;
+	unsigned long	left_open;
+	unsigned long	violations;
+	unsigned long	pool_hits;
+	unsigned long	secrets;
+};
+
+DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);
+DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
+
+/**
+ * kpkeys_is_held - is this task in a section that it cannot lose?
+ *
+ * Such a section allows page-table writes and has preemption off until its
+ * end: guards inside have nothing to do. One instruction must ask, or ordinary
+ * memory of the task: between two, a task that may be preempted can be moved.
+ *
+ * That memory opens nothing. What is forged there makes a write fail.
+ */
+static __always_inline bool kpkeys_is_held(void)
+{
+#ifdef arch_kpkeys_held
+	return READ_ONCE(*arch_kpkeys_held());
+#else
+	return raw_cpu_read(kpkeys_cpu.held);
+#endif
+}
+
+/* At a raised level only: true behind the raise, false ahead of the lowering. */
+static __always_inline void __kpkeys_set_held(bool held)
+{
+#ifdef arch_kpkeys_held
+	WRITE_ONCE(*arch_kpkeys_held(), held);
+#else
+	raw_cpu_write(kpkeys_cpu.held, held);
+#endif
+	barrier();
+}
+
+#endif /* _LINUX_KPKEYS_STATE_H */
