@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "rights.h"
@@ -112,18 +111,4 @@ bool can_write(struct jitgate_area *area)
 	unsigned char *last = (unsigned char *)jitgate_area_start(area) + jitgate_area_size(area) - 1;
 
 	return !faults(write_byte, last, area, NULL);
-}
-
-int in_child(void (*function)(void *), void *argument)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		function(argument);
-		_exit(0);
-	}
-	CHECK(pid > 0);
-	CHECK_EQUAL(waitpid(pid, &status, 0), pid);
-	return status;
 }

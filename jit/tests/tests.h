@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "jitgate.h"
+#include "tap.h"
 
 #define TESTS(X)			\
 	X(write_and_run)		\
@@ -60,26 +61,6 @@
 TESTS(X)
 #undef X
 
-/* Ends the test. */
-void fail_at(const char *file, int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4), noreturn));
-void skip(const char *reason) __attribute__((noreturn));
-
-#define CHECK(condition)								\
-	do {										\
-		if (!(condition))							\
-			fail_at(__FILE__, __LINE__, "%s", #condition);			\
-	} while (0)
-
-#define CHECK_EQUAL(is, expected)							\
-	do {										\
-		long long is_ = (is), expected_ = (expected);				\
-											\
-		if (is_ != expected_)							\
-			fail_at(__FILE__, __LINE__, "%s is %lld, not %lld", #is, is_,	\
-				expected_);						\
-	} while (0)
-
 /* Whether this run is the one with keys; skips the test when there are none. */
 extern bool with_keys;
 bool keys_here(void);
@@ -114,8 +95,5 @@ bool faults(void (*function)(void *), void *argument, struct jitgate_area *area,
 void write_byte(void *at);
 void read_byte(void *at);
 bool can_write(struct jitgate_area *area);
-
-/* Runs a function in a child; returns its wait status. */
-int in_child(void (*function)(void *), void *argument);
 
 #endif

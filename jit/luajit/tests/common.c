@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests.h"
@@ -147,18 +146,4 @@ void work(lua_State *state, int count)
 	call(state, "generate", count);
 	CHECK_RANGE(traces(state) - before, count, 20 * count);
 	check_closed(state);
-}
-
-int in_child(void (*function)(void *), void *argument)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (!pid) {
-		function(argument);
-		_exit(0);
-	}
-	CHECK(pid > 0);
-	CHECK(waitpid(pid, &status, 0) == pid);
-	return status;
 }

@@ -8,6 +8,7 @@
 #include "lauxlib.h"
 #include "lua.h"
 #include "lualib.h"
+#include "tap.h"
 
 #ifdef LUAJIT_USE_JITGATE
 #include <jitgate.h>
@@ -41,16 +42,6 @@ static inline void jitgate_attach(void) { }
 TESTS(X)
 #undef X
 
-void fail_at(const char *file, int line, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4), noreturn));
-void skip(const char *reason) __attribute__((noreturn));
-
-#define CHECK(condition)							\
-	do {									\
-		if (!(condition))						\
-			fail_at(__FILE__, __LINE__, "%s", #condition);		\
-	} while (0)
-
 #define CHECK_RANGE(is, low, high)						\
 	do {									\
 		long is_ = (is), low_ = (low), high_ = (high);			\
@@ -76,8 +67,5 @@ void work(lua_State *state, int count);
 void check_closed(lua_State *state);
 /* Calls of mprotect(), and all the library's if there is one. */
 long calls_so_far(void);
-
-/* Runs a function in a child; returns its wait status. */
-int in_child(void (*function)(void *), void *argument);
 
 #endif

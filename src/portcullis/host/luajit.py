@@ -121,7 +121,8 @@ class LuaJit:
             library = self.jitgate.library(arch) if variant == "jitgate" else None
             words = test_words(variant, arch, this_machine(), built.headers, self.jitgate.source / "include", library)
             sources = [path.name for path in sorted((self.own / "tests").glob("*.c"))]
-            command = [words[0], *sources, *words[1:], "-o", program]
+            shared = self.jitgate.source / "tests"
+            command = [words[0], *sources, shared / "tap.c", f"-I{shared}", *words[1:], "-o", program]
             what = f"building the tests of LuaJIT ({variant}, {arch})"
             run_step(self.workspace, self.commands, command, self.log, what, cwd=self.own / "tests")
         return program
