@@ -56,6 +56,19 @@ test = "kunit, hooks"
 subject = "mm: build kpkeys"
 """
 
+# A fake QEMU finds in its arguments what the real one does: where results, counts and the console go.
+FAKE_QEMU = """#!/bin/sh
+for word in "$@"; do
+	case $word in
+	file:*) console=${word#file:} ;;
+	file,id=results,path=*) results=${word#file,id=results,path=} ;;
+	*,out=*) counts=${word#*,out=} ;;
+	*kpkeys_design=*) design=${word#*kpkeys_design=}; design=${design%% *} ;;
+	*kpkeys=enforce*) design=portcullis ;;
+	esac
+done
+"""
+
 
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)

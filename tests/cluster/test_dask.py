@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes import make_program, make_workspace
+from fakes import FAKE_QEMU, make_program, make_workspace
 from portcullis.errors import ToolError
 from portcullis.host.executors import dask, local
 from portcullis.host.labjobs import Files, run_jobs
@@ -14,16 +14,9 @@ from portcullis.lab.jobs import choose_jobs
 
 distributed = pytest.importorskip("distributed")
 
-QEMU = """#!/bin/sh
-for word in "$@"; do
-	case $word in
-	file:*) console=${word#file:} ;;
-	file,id=results,path=*) results=${word#file,id=results,path=} ;;
-	*,out=*) counts=${word#*,out=} ;;
-	*kpkeys_design=*) design=${word#*kpkeys_design=}; design=${design%% *} ;;
-	*kpkeys=enforce*) design=portcullis ;;
-	esac
-done
+QEMU = (
+    FAKE_QEMU
+    + """
 echo booting >"$console"
 echo "$$ $PPID" >>"@@/pids"
 for name in fork-h0 fork-h1; do
@@ -42,6 +35,7 @@ sleep 1
 	echo "#done 0"
 } >"$results"
 """
+)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from fakes import make_program, make_workspace
+from fakes import FAKE_QEMU, make_program, make_workspace
 from labfixture import results
 from portcullis.cli import main
 from portcullis.commands import labbench
@@ -186,19 +186,13 @@ def test_barriers_that_a_switch_drops():
 
 
 # --- jobs and commands -------------------------------------------------------------------------------------
-GUEST = """
-for word in "$@"; do
-	case $word in
-	file:*) console=${word#file:} ;;
-	file,id=results,path=*) results=${word#file,id=results,path=} ;;
-	*,out=*) counts=${word#*,out=} ;;
-	*kpkeys_design=*) design=${word#*kpkeys_design=}; design=${design%% *} ;;
-	*kpkeys=enforce*) design=portcullis ;;
-	esac
-done
+GUEST = (
+    FAKE_QEMU
+    + """
 echo run >>"@@/runs"
 echo booting >"$console"
 """
+)
 GOOD = """
 echo '{"region": "touch", "cpu": 0, "kernel": {"instructions": 1000, "pkey_writes": 4}}' >>"$counts"
 printf '#json {"lab": "", "design": "%s"}\\n' "${design:-off}" >"$results"
@@ -215,7 +209,7 @@ def lab(tmp_path, monkeypatch):
         (tmp_path / name).write_text(name)
 
     def run(behaviour, again=False, designs=("portcullis",)):
-        program = make_program(tmp_path, "qemu", "#!/bin/sh\n" + GUEST.replace("@@", str(tmp_path)) + behaviour)
+        program = make_program(tmp_path, "qemu", GUEST.replace("@@", str(tmp_path)) + behaviour)
         files = Files(*(tmp_path / name for name in ("kernel", "initramfs", "plugin")), str(program), {})
         jobs = [(job, files) for job in choose_jobs("arm64", ["touch"], designs, [""])]
         return list(run_jobs(workspace, jobs, local(), again))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes import make_program, make_workspace
+from fakes import FAKE_QEMU, make_program, make_workspace
 from portcullis.core.machine import Machine
 from portcullis.core.results import parse_results
 from portcullis.core.verdicts import Attack
@@ -19,16 +19,12 @@ from portcullis.host.attacker import run_attacks
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, explain, run_job
 
-# Finds its console, results and monitor in the arguments, as the real one does.
-FAKE = r"""#!/bin/sh
-for word in "$@"; do
-	case $word in
-	file:*) console=${word#file:} ;;
-	file,id=results,path=*) results=${word#file,id=results,path=} ;;
-	esac
-done
+FAKE = (
+    FAKE_QEMU
+    + """
 echo $$ >"$(dirname "$console")/pid"
 """
+)
 
 
 @pytest.fixture
