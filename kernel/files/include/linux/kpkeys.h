@@ -182,6 +182,17 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
 }
 
 /**
+ * kpkeys_must_raise - would a write of entries need a guard here?
+ *
+ * Not in a section that is held. Helpers that are in line ask this, and leave
+ * what needs a guard to one that is not.
+ */
+static __always_inline bool kpkeys_must_raise(void)
+{
+	return kpkeys_pgtables_enabled() && unlikely(!kpkeys_is_held());
+}
+
+/**
  * kpkeys_open_section - raise the gate for several guards
  * @wanted: or leave it to them?
  *
@@ -423,6 +434,7 @@ bool kpkeys_wanted(void);
 #else /* !KPKEYS_BUILT_IN */
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
+static __always_inline bool kpkeys_must_raise(void) { return false; }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
 static __always_inline void kpkeys_run_enter(void) { }
 static __always_inline void kpkeys_run_leave(void) { }
@@ -507,17 +519,6 @@ DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section,
 DEFINE_KPKEYS_GUARD(kpkeys_pgtables_run,
 		    kpkeys_open_section(nr > 1 && kpkeys_has_runs()),
 		    kpkeys_close_section(*old), unsigned int nr);
-
-/*
- * guard(kpkeys_entries)(): the writes in the scope have no guards of their own,
- * but guard(kpkeys_entry)(), which is for designs with a guard for each.
- */
-DEFINE_KPKEYS_GUARD(kpkeys_entries,
-		    kpkeys_has_runs() ? kpkeys_set_level(KPKEYS_LVL_PGTABLES) :
-					KPKEYS_LVL_UNTOUCHED,
-		    kpkeys_restore_level(KPKEYS_LVL_PGTABLES, *old), void);
-DEFINE_KPKEYS_GUARD(kpkeys_entry, kpkeys_entry_enter(),
-		    kpkeys_entry_leave(*old), void);
 
 /* guard(kpkeys_secret)(): the scope may read and write secrets. */
 DEFINE_KPKEYS_GUARD(kpkeys_secret,

@@ -2,7 +2,7 @@
 /*
  * What the gate remembers, one page for each CPU, and what is counted.
  *
- * Only <linux/kpkeys.h> and <linux/kpkeys_designs.h> include this file.
+ * Only <linux/kpkeys.h> includes this file.
  */
 #ifndef _LINUX_KPKEYS_STATE_H
 #define _LINUX_KPKEYS_STATE_H

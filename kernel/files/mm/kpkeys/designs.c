@@ -94,25 +94,6 @@ bool kpkeys_design_hides(void)
 }
 
 /**
- * __kpkeys_entry_enter - guard for one write, where others have one for several
- */
-u8 __kpkeys_entry_enter(void)
-{
-	return kpkeys_set_level(KPKEYS_LVL_PGTABLES);
-}
-EXPORT_SYMBOL_GPL(__kpkeys_entry_enter);
-
-/**
- * __kpkeys_entry_leave - undo __kpkeys_entry_enter()
- * @old: what it returned
- */
-void __kpkeys_entry_leave(u8 old)
-{
-	kpkeys_restore_level(KPKEYS_LVL_PGTABLES, old);
-}
-EXPORT_SYMBOL_GPL(__kpkeys_entry_leave);
-
-/**
  * kpkeys_keys_singly - is a page-table page to have a key of its own making?
  * @gfp: of its allocation
  *

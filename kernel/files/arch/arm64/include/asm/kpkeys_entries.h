@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Writes of entries outside sections. They are out of line, so that helpers
+ * that write in one stay small enough to be in line.
+ */
+#ifndef _ASM_ARM64_KPKEYS_ENTRIES_H
+#define _ASM_ARM64_KPKEYS_ENTRIES_H
+
+#include <asm/pgtable-types.h>
+
+struct mm_struct;
+
+void kpkeys_set_pte(pte_t *ptep, pte_t pte);
+void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
+		     unsigned int nr);
+pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
+			unsigned int nr);
+void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
+			   pte_t *ptep, unsigned int nr);
+
+#endif /* _ASM_ARM64_KPKEYS_ENTRIES_H */

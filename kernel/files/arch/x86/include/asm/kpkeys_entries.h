@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Writes of entries outside sections. They are out of line, so that helpers
+ * that write in one stay small enough to be in line.
+ */
+#ifndef _ASM_X86_KPKEYS_ENTRIES_H
+#define _ASM_X86_KPKEYS_ENTRIES_H
+
+#include <asm/pgtable_types.h>
+
+void kpkeys_set_pte(pte_t *ptep, pte_t pte);
+pte_t kpkeys_clear_pte(pte_t *ptep);
+void kpkeys_wrprotect_pte(pte_t *ptep);
+
+#endif /* _ASM_X86_KPKEYS_ENTRIES_H */
