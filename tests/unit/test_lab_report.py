@@ -175,14 +175,19 @@ def test_barriers_that_a_switch_drops():
         return replace(made, variant=variant, regions={"fork-h0": Region(1, (Round({}, kernel),))}, guest=guest)
 
     before = counted("pauth-off", 400, 440)
-    assert barriers_kept([before, counted("late-lower", 400, 290)]) == []
-    assert barriers_kept([before, counted("late-lower", 400, 293)]) == []
+    raised, both = counted("late-raise", 400, 240), counted("late", 400, 90)
+    assert barriers_kept([before, raised, both, counted("late-lower", 400, 290)]) == []
+    assert barriers_kept([before, raised, both, counted("late-lower", 400, 293)]) == []
     for writes, barriers, why in ((400, 440, "0 barriers fewer"), (400, 240, "200 barriers fewer"), (398, 290, "398")):
-        (problem,) = barriers_kept([before, counted("late-lower", writes, barriers)])
+        (problem,) = barriers_kept([before, raised, both, counted("late-lower", writes, barriers)])
         assert why in problem
-    assert barriers_kept([before]) == ["not counted with the switch and without"]
-    nothing = counted("pauth-off", 0, 0)
-    assert barriers_kept([nothing, counted("late-lower", 0, 0)])
+    for variant in ("late-raise", "late"):
+        others = [each for each in (raised, both) if each.variant != variant]
+        (problem,) = barriers_kept([before, *others, counted("late-lower", 400, 290), counted(variant, 400, 440)])
+        assert variant in problem
+    assert barriers_kept([before]) == ["not counted with each switch and without"]
+    nothing = [counted(name, 0, 0) for name in ("pauth-off", "late-lower", "late-raise", "late")]
+    assert len(barriers_kept(nothing)) == 3
 
 
 # --- jobs and commands -------------------------------------------------------------------------------------

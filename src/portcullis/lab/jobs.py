@@ -100,12 +100,19 @@ VARIANTS = {
             ("fork", "vmalloc", "vm-map-ram", "touch", "exec", "calls", "kernbench"),
             ("off", "portcullis"),
         ),
-        Variant(
-            "late-lower",
-            "no barrier where a section ends",
-            {"append": "kpkeys=late-lower kpkeys_pauth=off"},
-            ("fork", "munmap", "vmalloc", "vm-map-ram", "touch", "exec", "kernbench"),
-            ("off", "portcullis"),
+        *(
+            Variant(
+                name,
+                what,
+                {"append": f"kpkeys={words} kpkeys_pauth=off"},
+                ("fork", "munmap", "vmalloc", "vm-map-ram", "touch", "exec", "kernbench"),
+                ("off", "portcullis"),
+            )
+            for name, words, what in (
+                ("late-lower", "late-lower", "no barrier where a section ends"),
+                ("late-raise", "late-raise", "no barrier where a section begins"),
+                ("late", "late-raise,late-lower", "neither barrier"),
+            )
         ),
         Variant(
             "blocks", "linear map of blocks", {"append": "live_split=force"}, ("fork", "munmap", "vmalloc", "exec")

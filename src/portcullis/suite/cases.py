@@ -131,6 +131,8 @@ def _kselftest(mode: str) -> Case:
 
 
 LATE_LOWER = "kpkeys=late-lower"
+LATE = "kpkeys=late-raise,late-lower"
+LAZY_CPU = "max,x-poe-lazy-write=on"  # puts writes of POR_EL1 off as long as it may
 PIE_SEEN = r"CPU features: detected: Stage-1 Permission Indirection Extension"
 NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 
@@ -166,15 +168,28 @@ ARM64 = (
         board="virtualization=on",
         append="kvm-arm.mode=nvhe",
     ),
-    _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu="max,x-poe-lazy-write=on", timeout=STRESS_TIME),
+    _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu=LAZY_CPU, timeout=STRESS_TIME),
     kunit("arm64-late-lower-kunit", arch="arm64", append=LATE_LOWER),
+    kunit("arm64-late-raise-kunit", arch="arm64", append="kpkeys=late-raise", cpu=LAZY_CPU),
     _arm64(
         "late-lower",
         "no barrier behind lowering, on a CPU that puts the write off as long as it may",
         "stress",
-        cpu="max,x-poe-lazy-write=on",
+        cpu=LAZY_CPU,
         append=LATE_LOWER,
         timeout=STRESS_TIME,
+    ),
+    *(
+        _arm64(
+            f"late-{mode}",
+            "no barriers: on that CPU each section begins with an access that is repeated",
+            "stress",
+            mode,
+            cpu=LAZY_CPU,
+            append=LATE,
+            timeout=STRESS_TIME,
+        )
+        for mode in ("enforce", "audit")
     ),
     _arm64("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
     *(_kselftest(mode) for mode in ("enforce", "off")),

@@ -49,7 +49,7 @@ from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
 from portcullis.suite.jitgate import has_user_keys, layout_of_case
-from portcullis.suite.lab import KERNBENCH, barriers_kept, late_lower_jobs
+from portcullis.suite.lab import KERNBENCH, barriers_kept, late_jobs
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
@@ -105,7 +105,7 @@ class Engine:
             "attacks": self._attacks,
             "bench": self._bench,
             "expected": self._expected,
-            "late-lower": self._late_lower,
+            "late": self._late,
             "nops": self._nops,
             "espfix": self._espfix,
             "no-calls": self._no_calls,
@@ -367,11 +367,11 @@ class Engine:
         troubles = [f"{each.job.id}: {each.trouble}" for each in outcomes if not each.result]
         return [each.result for each in outcomes if each.result], troubles
 
-    def _late_lower(self, case: Case) -> tuple[str, str, str]:
-        """A section that ends with kpkeys=late-lower has one barrier less, and as many writes."""
-        results, troubles = self._lab_results(case.arch, late_lower_jobs(case.arch))
+    def _late(self, case: Case) -> tuple[str, str, str]:
+        """With late-raise, late-lower or both a section has fewer barriers, and as many writes."""
+        results, troubles = self._lab_results(case.arch, late_jobs(case.arch))
         problems = troubles or barriers_kept(results)
-        return ("failed", shorten(problems), "") if problems else ("passed", "fork, with the switch and without", "")
+        return ("failed", shorten(problems), "") if problems else ("passed", "fork, with each switch and without", "")
 
     def _expected(self, case: Case) -> tuple[str, str, str]:
         """The quick jobs of the lab count exactly what is committed."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test cases of the lab: each benchmark in a quick version, in each design, with what it says about itself."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from portcullis.core.machine import DESIGNS, Machine
 from portcullis.lab.jobs import BENCHMARKS, LANE, LANES, ONLY, Job, choose_jobs
@@ -9,7 +9,8 @@ from portcullis.lab.results import Result
 from portcullis.suite.case import AMD_MACHINE, Case, boot
 
 KERNBENCH = "kernbench"  # needs a guest with a compiler
-LATE_LOWER, AT_ONCE = "late-lower", "pauth-off"  # variants that differ by the switch alone
+# Variants that differ by the switches alone.
+AT_ONCE, LATE_LOWER, LATE_RAISE, LATE = "pauth-off", "late-lower", "late-raise", "late"
 CLOSE = 0.02  # of all sections, by which barriers may differ from what they should be
 
 
@@ -23,30 +24,38 @@ def lab_job(names: tuple[str, ...], **options: int) -> str:
     return ",".join(("lab", *(f"{name}={value}" for name, value in options.items()), *names))
 
 
-def late_lower_jobs(arch: str) -> tuple[Job, ...]:
-    """The same benchmark with kpkeys=late-lower and without."""
-    return choose_jobs(arch, ["fork"], ["portcullis"], [AT_ONCE, LATE_LOWER])
+def late_jobs(arch: str) -> tuple[Job, ...]:
+    """The same benchmark with kpkeys=late-lower, late-raise, both, and without."""
+    return choose_jobs(arch, ["fork"], ["portcullis"], [AT_ONCE, LATE_LOWER, LATE_RAISE, LATE])
 
 
 def barriers_kept(results: Iterable[Result]) -> list[str]:
-    """What is wrong with counts of late_lower_jobs(): a section writes twice, and waits for the first write only.
+    """What is wrong with counts of late_jobs(): a section writes twice, and waits for the write that no switch names.
 
-    One that publishes entries of the kernel waits for both, with the switch as well; the guest says how many do.
+    One that publishes entries of the kernel waits for its end with every switch; the guest says how many do.
     """
     by_variant = {result.variant: result for result in results}
-    if set(by_variant) != {LATE_LOWER, AT_ONCE}:
-        return ["not counted with the switch and without"]
-    problems = []
-    for name, region in by_variant[AT_ONCE].regions.items():
-        before, now = region.typical(), by_variant[LATE_LOWER].regions[name].typical()
-        sections = before.get("pkey_writes", 0) / 2
-        late = sections - int(str(by_variant[LATE_LOWER].guest.get(name, {}).get("publishes", 0)))
-        dropped = before.get("isb", 0) - now.get("isb", 0)
-        if not sections or now.get("pkey_writes") != before.get("pkey_writes"):
-            problems.append(f"{name}: {now.get('pkey_writes', 0):g} writes, not {before.get('pkey_writes', 0):g}")
-        elif late <= 0 or abs(dropped - late) > CLOSE * sections:
-            problems.append(f"{name}: {dropped:g} barriers fewer, where {late:g} sections need none")
-    return problems
+    if set(by_variant) != {AT_ONCE, LATE_LOWER, LATE_RAISE, LATE}:
+        return ["not counted with each switch and without"]
+    base = by_variant.pop(AT_ONCE)
+    return [
+        problem
+        for variant, result in by_variant.items()
+        for name in base.regions
+        for problem in _barriers_dropped(variant, name, base, result)
+    ]
+
+
+def _barriers_dropped(variant: str, name: str, base: Result, result: Result) -> Iterator[str]:
+    before, now = base.regions[name].typical(), result.regions[name].typical()
+    sections = before.get("pkey_writes", 0) / 2
+    late = sections - int(str(result.guest.get(name, {}).get("publishes", 0)))
+    without = {LATE_LOWER: late, LATE_RAISE: sections, LATE: sections + late}[variant]
+    dropped = before.get("isb", 0) - now.get("isb", 0)
+    if not sections or now.get("pkey_writes") != before.get("pkey_writes"):
+        yield f"{name}, {variant}: {now.get('pkey_writes', 0):g} writes, not {before.get('pkey_writes', 0):g}"
+    elif late <= 0 or abs(dropped - without) > CLOSE * sections:
+        yield f"{name}, {variant}: {dropped:g} barriers fewer, where {without:g} are not needed"
 
 
 def _quick(name: str, what: str, design: str = "portcullis", mode: str = "enforce", **rest: object) -> Case:
@@ -76,7 +85,7 @@ LAB = (
         _quick(f"arm64-lab-{design}-blocks", f"{design}, blocks", design, arch="arm64", linear_map="blocks", long=True)
         for design in DESIGNS
     ),
-    Case("arm64-late-barriers", "late-lower", "kpkeys=late-lower drops barriers", machine=Machine(arch="arm64")),
+    Case("arm64-late-barriers", "late", "late-raise and late-lower drop barriers", machine=Machine(arch="arm64")),
     _quick("arm64-lab-pti", "isolation", arch="arm64", pti=True, long=True),
     _build("build-lab", "lab", "x86", long=True),
     _build("build-lab-designs", "lab-designs", "x86", long=True),

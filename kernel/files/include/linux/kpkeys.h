@@ -112,10 +112,13 @@ static __always_inline bool __kpkeys_publish(void)
 /*
  * The copy says "raised" only while the register is: it lives in memory that
  * the register protects. An exception between the two writes saves both.
+ * Coming from another level than the default, it takes rights away as well.
  */
-static __always_inline void __kpkeys_raise(unsigned int level)
+static __always_inline void __kpkeys_raise(unsigned int level, unsigned int old)
 {
-	__kpkeys_write_reg(kpkeys_level_reg(level));
+	arch_kpkeys_raise_reg(kpkeys_level_reg(level),
+			      old != KPKEYS_LVL_DEFAULT);
+	raw_cpu_inc(kpkeys_counters.reg_writes);
 	raw_cpu_write(kpkeys_cpu.level, level);
 }
 
@@ -154,7 +157,7 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	old = raw_cpu_read(kpkeys_cpu.level);
 	if (old == level)
 		return KPKEYS_LVL_UNCHANGED;
-	__kpkeys_raise(level);
+	__kpkeys_raise(level, old);
 	if (level == KPKEYS_LVL_SECRET) {
 		__kpkeys_set_held(false);
 		raw_cpu_inc(kpkeys_counters.secrets);
@@ -262,7 +265,7 @@ static __always_inline void kpkeys_lazy_mmu_enter(void)
 	hold = __kpkeys_can_hold();
 	preempt_disable_notrace();
 	if (raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT) {
-		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
+		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
 		raw_cpu_write(kpkeys_cpu.lazy_depth, 1);
 		raw_cpu_inc(kpkeys_counters.sections);
 		__kpkeys_set_held(hold);

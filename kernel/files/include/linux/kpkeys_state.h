@@ -84,6 +84,7 @@ struct kpkeys_cpu {
  * @violations: accesses a pkey stopped (or reported)
  * @pool_hits: page-table pages served without a lock
  * @secrets: sections that opened the secrets
+ * @repeats: accesses that came before the raise was in force
  */
 struct kpkeys_counters {
 	unsigned long	reg_writes;
@@ -94,6 +95,7 @@ struct kpkeys_counters {
 	unsigned long	violations;
 	unsigned long	pool_hits;
 	unsigned long	secrets;
+	unsigned long	repeats;
 };
 
 DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);

@@ -82,8 +82,11 @@ bool kpkeys_handle_fault(struct pt_regs *regs, unsigned long error_code,
 	bool write = arch_kpkeys_is_write(error_code);
 
 	if (!kpkeys_pgtables_enabled() ||
-	    !arch_kpkeys_is_violation(error_code, address) ||
-	    kpkeys_state.proving)
+	    !arch_kpkeys_is_violation(error_code, address))
+		return false;
+	if (arch_kpkeys_repeat(regs, address, write))
+		return true;
+	if (kpkeys_state.proving)
 		return false;
 	kpkeys_report(regs, address, write);
 	return kpkeys_state.mode == KPKEYS_AUDIT &&

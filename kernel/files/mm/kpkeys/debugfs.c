@@ -101,6 +101,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "pkey_reg_writes", SUM(reg_writes));
 	show(m, "sections", SUM(sections));
 	show(m, "publishes", SUM(publishes));
+	show(m, "repeats", SUM(repeats));
 	show(m, "exceptions_open", SUM(exceptions_open));
 	show(m, "left_open", SUM(left_open));
 	show(m, "violations", SUM(violations));
@@ -191,9 +192,9 @@ static int leave_open_set(void *data, u64 value)
 	if (!kpkeys_pgtables_enabled())
 		return 0;
 	if (value == KPKEYS_LVL_SECRET)
-		__kpkeys_raise(KPKEYS_LVL_SECRET);
+		__kpkeys_raise(KPKEYS_LVL_SECRET, KPKEYS_LVL_DEFAULT);
 	else
-		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
+		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
 	return 0;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(leave_open_fops, NULL, leave_open_set, "%llu\n");

@@ -199,6 +199,7 @@ void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 phys_addr_t arch_kpkeys_phys(unsigned long addr);
 bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address);
 bool arch_kpkeys_is_write(unsigned long error_code);
+bool arch_kpkeys_repeat(struct pt_regs *regs, unsigned long address, bool write);
 bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 			  bool write);
 unsigned long arch_kpkeys_step(struct pt_regs *regs);

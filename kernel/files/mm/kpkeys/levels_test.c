@@ -378,7 +378,7 @@ static void test_nmi_runs_shut(struct kunit *test)
 static int leave_open(void *done)
 {
 	scoped_guard(preempt)
-		__kpkeys_raise(KPKEYS_LVL_PGTABLES);
+		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
 	/* At once: after an interrupt that preempts, nothing is reported. */
 	schedule_timeout_uninterruptible(1);
 	seen = kpkeys_test_store();

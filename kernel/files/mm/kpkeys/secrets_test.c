@@ -283,7 +283,7 @@ static void test_interrupt_cannot_read(struct kunit *test)
 static int leave_open(void *done)
 {
 	scoped_guard(preempt)
-		__kpkeys_raise(KPKEYS_LVL_SECRET);
+		__kpkeys_raise(KPKEYS_LVL_SECRET, KPKEYS_LVL_DEFAULT);
 	schedule_timeout_uninterruptible(1);
 	seen = load();
 	complete(done);

@@ -85,8 +85,11 @@ bool kpkeys_wants_pages(void)
 }
 
 static bool enabling __ro_after_init;
+static bool late_raise __ro_after_init;
 static bool late_lower __ro_after_init;
 
+DEFINE_STATIC_KEY_FALSE_RO(kpkeys_late_raise_key);
+EXPORT_SYMBOL_GPL(kpkeys_late_raise_key);
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_late_lower_key);
 EXPORT_SYMBOL_GPL(kpkeys_late_lower_key);
 
@@ -104,6 +107,8 @@ bool kpkeys_patches_alias(void)
 void __init arch_cpu_finalize_init(void)
 {
 	enabling = true;
+	if (late_raise)
+		static_branch_enable(&kpkeys_late_raise_key);
 	if (late_lower)
 		static_branch_enable(&kpkeys_late_lower_key);
 	kpkeys_hardened_pgtables_init();
@@ -119,12 +124,14 @@ void __init arch_cpu_finalize_init(void)
  */
 bool __init arch_kpkeys_option(const char *word)
 {
+	if (!strcmp(word, "late-raise"))
+		return late_raise = true;
 	if (!strcmp(word, "late-lower"))
 		return late_lower = true;
 	return !strcmp(word, "auto") || !strcmp(word, "poe");
 }
 
-const char arch_kpkeys_options[] __initconst = "auto, poe, late-lower";
+const char arch_kpkeys_options[] __initconst = "auto, poe, late-raise, late-lower";
 
 /**
  * arch_kpkeys_backend - name of what keeps page tables read-only
@@ -366,6 +373,36 @@ bool arch_kpkeys_is_write(unsigned long error_code)
 {
 	return error_code & ESR_ELx_WNR;
 }
+
+/* In what the innermost exception saved, if @regs is that exception. */
+static bool was_granted(struct pt_regs *regs, int pkey, bool write)
+{
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
+	u64 perm = write ? POE_W : POE_R;
+
+	if (!n || raw_cpu_read(kpkeys_cpu.saved[n - 1].frame) !=
+		  (unsigned long)regs || pkey < 0)
+		return false;
+	return raw_cpu_read(kpkeys_cpu.saved[n - 1].reg) & POR_PERM(pkey, perm);
+}
+
+/**
+ * arch_kpkeys_repeat - did an access come before the raise was in force?
+ * @regs: of the access
+ * @address: where it goes
+ * @write: is it a store?
+ *
+ * The return to it gives it what the register had said, and is synchronised.
+ */
+bool arch_kpkeys_repeat(struct pt_regs *regs, unsigned long address, bool write)
+{
+	if (!static_branch_unlikely(&kpkeys_late_raise_key) ||
+	    !was_granted(regs, arch_kpkeys_addr_pkey(address), write))
+		return false;
+	raw_cpu_inc(kpkeys_counters.repeats);
+	return true;
+}
+NOKPROBE_SYMBOL(arch_kpkeys_repeat);
 
 /**
  * arch_kpkeys_may_pass - can audit let this access through?

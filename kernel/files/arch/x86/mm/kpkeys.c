@@ -208,6 +208,12 @@ bool arch_kpkeys_is_write(unsigned long error_code)
 	return error_code & X86_PF_WRITE;
 }
 
+/* Every write of the register is in force at once. */
+bool arch_kpkeys_repeat(struct pt_regs *regs, unsigned long address, bool write)
+{
+	return false;
+}
+
 /**
  * arch_kpkeys_may_pass - can audit let this access through?
  * @regs: of the access

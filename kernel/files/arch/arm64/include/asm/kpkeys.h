@@ -66,7 +66,19 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 		     : : "rZ" (reg) : "memory");
 }
 
+DECLARE_STATIC_KEY_FALSE(kpkeys_late_raise_key);
 DECLARE_STATIC_KEY_FALSE(kpkeys_late_lower_key);
+
+/*
+ * With kpkeys=...,late-raise nothing waits for the raise. An access that comes
+ * too early faults, and is repeated: exceptions synchronise the context.
+ */
+static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
+{
+	asm volatile(__msr_s(SYS_POR_EL1, "%x0") : : "rZ" (reg) : "memory");
+	if (!static_branch_unlikely(&kpkeys_late_raise_key) || at_once)
+		isb();
+}
 
 /*
  * With kpkeys=...,late-lower the default level is in force from the next
@@ -76,7 +88,7 @@ DECLARE_STATIC_KEY_FALSE(kpkeys_late_lower_key);
 static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once)
 {
 	asm volatile(__msr_s(SYS_POR_EL1, "%x0") : : "rZ" (reg) : "memory");
-	if (at_once || !static_branch_unlikely(&kpkeys_late_lower_key))
+	if (!static_branch_unlikely(&kpkeys_late_lower_key) || at_once)
 		isb();
 }
 

@@ -82,6 +82,11 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 		     : "rcx", "rdx", "cc", "memory");
 }
 
+static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
+{
+	arch_kpkeys_write_reg(reg);
+}
+
 static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once)
 {
 	arch_kpkeys_write_reg(reg);
