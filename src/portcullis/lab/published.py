@@ -13,8 +13,10 @@ PROFILE_OF = {"kpkeys": "graviton3", "sctlr": "cortex-a76", "kaiser": "intel-pci
 LEVELS = ("", "user", "kernel")
 KINDS = ("percent", "ns", "per_second", "misses_percent")
 OWN_DESIGN = "portcullis"
+BATCHED = "rfc"
+HALVED_ABOVE = 3.0  # percent; of a published overhead above it design portcullis may have half
 EXCEPTIONS = ("page_fault", "syscall", "interrupt", "nmi", "other_exception")
-RESTORING = ("per-write", "rfc")  # designs that stand for one that restores the register on every return
+RESTORING = ("per-write", BATCHED)  # designs that stand for one that restores the register on every return
 # How counts are made like those of the source; see as_in_source().
 LIKE = {
     "runs": "one barrier behind a run of entries of the kernel, as since Linux 6.16",
@@ -336,6 +338,38 @@ def _with_own_base(found: Comparison, profile: Profile, counted: Counted) -> Com
         cycles=here.costs["instructions"].range[0],
         restores=restored.high if restored and row.design in RESTORING and row.level != "user" else 0.0,
     )
+
+
+@dataclass(frozen=True)
+class Target:
+    """What design portcullis may cost at most, in percent, and what it does in each variant that was counted.
+
+    At the prices and over the base of its benchmark; the base is that of the variant without a name.
+    """
+
+    row: Row
+    most: float
+    found: Mapping[str, Range]
+
+
+def targets(profile: Profile, rows: Iterable[Row], counted: Counted, variants: Iterable[str]) -> tuple[Target, ...]:
+    """Each published figure of batching that is an overhead, and ours beside it; none without a settled price."""
+    if not profile.costs["instructions"].known:
+        return ()
+    own = [row for row in rows if PROFILE_OF.get(row.source.id) == profile.name and row.design == BATCHED]
+    made = (_target(row, profile, counted, tuple(variants)) for row in own if (row.percent or 0.0) > 0)
+    return tuple(target for target in made if target.found)
+
+
+def _target(row: Row, profile: Profile, counted: Counted, variants: tuple[str, ...]) -> Target:
+    base = as_in_source(row, counted, profile.arch)[1]
+    here = profile.at(row.region, row.level)
+    found = {}
+    for variant in variants:
+        own = _percent(counted.counters(profile.arch, row.region, OWN_DESIGN, variant, row.level), base, here)
+        if own:
+            found[variant] = own
+    return Target(row, row.value / 2 if row.value > HALVED_ABOVE else row.value, found)
 
 
 def misses_per_thousand(region: Region) -> float | None:

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from portcullis.lab.pricing import Overhead, Price, overhead, price, solve_overhead
 from portcullis.lab.profile import Profile, priced_counts
-from portcullis.lab.published import Counted, Fitted, Row, at_level, settle
+from portcullis.lab.published import BATCHED, Counted, Fitted, Row, at_level, settle
 from portcullis.lab.results import BASES, DESIGNS, Region, Result, why_not_to_price
 
 DEFAULT_LIMIT = 0.05  # overhead of the break-even where nobody published one
 GATE = "gate-"
 UNEVEN = 0.05  # spread of the rounds from which a row is no longer to be trusted
 LEVELS_OF = {"kernbench-system": ("kernbench", "kernel")}  # lines of one level of a region
-PUBLISHED_DESIGN = "rfc"  # whose published overhead is the limit
+PUBLISHED_DESIGN = BATCHED  # whose published overhead is the limit
 
 
 @dataclass(frozen=True)
