@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Helpers that write entries, for where no section is open. */
+/*
+ * Helpers that write entries, for where no section is open.
+ *
+ * Single entries are what page faults write: nothing else is in their way.
+ */
 #include <linux/export.h>
 #include <linux/kpkeys.h>
 #include <linux/pgtable.h>
-
-/* All in one section, except in designs with one for each entry. */
-#define for_each_section(i, step, nr)					\
-	for (i = 0, step = kpkeys_has_runs() ? (nr) : 1; i < (nr); i += step)
 
 /**
  * kpkeys_set_pte - __set_pte() outside a section
@@ -20,6 +20,16 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
+static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
+			     unsigned int nr)
+{
+	guard(kpkeys_pgtables_run)(nr);
+	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
+		__check_safe_pte_update(mm, ptep, pte);
+		__set_pte(ptep, pte);
+	}
+}
+
 /**
  * kpkeys_set_ptes - __set_ptes() outside a section, behind its checks
  * @mm: whose
@@ -30,14 +40,19 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 		     unsigned int nr)
 {
-	unsigned int i, step;
-
-	for_each_section(i, step, nr) {
-		guard(kpkeys_hardened_pgtables)();
-		___set_ptes(mm, ptep + i, pte_advance_pfn(pte, i), step);
-	}
+	if (nr > 1)
+		return set_run(mm, ptep, pte, nr);
+	__check_safe_pte_update(mm, ptep, pte);
+	kpkeys_set_pte(ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
+
+static noinline pte_t clear_one(struct mm_struct *mm, unsigned long addr,
+				pte_t *ptep)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return ___ptep_get_and_clear(mm, addr, ptep);
+}
 
 /**
  * kpkeys_clear_ptes - __get_and_clear_full_ptes() outside a section
@@ -51,15 +66,14 @@ EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 			unsigned int nr)
 {
-	unsigned int i, step;
-	pte_t pte, first = __pte(0);
+	pte_t pte, first;
 
-	for_each_section(i, step, nr) {
-		guard(kpkeys_hardened_pgtables)();
-		pte = ___get_and_clear_ptes(mm, addr + i * PAGE_SIZE, ptep + i,
-					    step);
-		if (!i)
-			first = pte;
+	if (nr == 1)
+		return clear_one(mm, addr, ptep);
+	guard(kpkeys_pgtables_run)(nr);
+	first = __ptep_get_and_clear(mm, addr, ptep);
+	while (--nr) {
+		pte = __ptep_get_and_clear(mm, addr += PAGE_SIZE, ++ptep);
 		if (pte_dirty(pte))
 			first = pte_mkdirty(first);
 		if (pte_young(pte))
@@ -68,6 +82,13 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 	return first;
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_ptes);
+
+static noinline void wrprotect_one(struct mm_struct *mm, unsigned long addr,
+				   pte_t *ptep)
+{
+	guard(kpkeys_hardened_pgtables)();
+	___wrprotect_ptes(mm, addr, ptep, 1);
+}
 
 /**
  * kpkeys_wrprotect_ptes - __wrprotect_ptes() outside a section
@@ -79,11 +100,10 @@ EXPORT_SYMBOL_GPL(kpkeys_clear_ptes);
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr)
 {
-	unsigned int i, step;
-
-	for_each_section(i, step, nr) {
-		guard(kpkeys_hardened_pgtables)();
-		___wrprotect_ptes(mm, addr + i * PAGE_SIZE, ptep + i, step);
-	}
+	if (nr == 1)
+		return wrprotect_one(mm, addr, ptep);
+	guard(kpkeys_pgtables_run)(nr);
+	for (; nr; nr--, ptep++, addr += PAGE_SIZE)
+		__ptep_set_wrprotect(mm, addr, ptep);
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
