@@ -26,6 +26,7 @@ from portcullis.lab.page import Page, make_page
 # Tables that are printed as text: CPUs of published figures, and the one with keys for the kernel.
 QUOTED = (
     "published-table-",
+    "targets-",
     "misses-table",
     *(f"{kind}-{cpu}" for kind in ("overhead", "gates-table") for cpu in ("graviton3", "xeon-pks")),
 )
