@@ -87,7 +87,7 @@ static noinline void wrprotect_one(struct mm_struct *mm, unsigned long addr,
 				   pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
-	___wrprotect_ptes(mm, addr, ptep, 1);
+	___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
 
 /**
