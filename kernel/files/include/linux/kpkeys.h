@@ -118,7 +118,7 @@ static __always_inline void __kpkeys_raise(unsigned int level, unsigned int old)
 {
 	arch_kpkeys_raise_reg(kpkeys_level_reg(level),
 			      old != KPKEYS_LVL_DEFAULT);
-	raw_cpu_inc(kpkeys_counters.reg_writes);
+	raw_cpu_add(kpkeys_counters.reg_writes, 2);
 	raw_cpu_write(kpkeys_cpu.level, level);
 }
 
@@ -128,7 +128,6 @@ static __always_inline void __kpkeys_lower(unsigned int level)
 
 	raw_cpu_write(kpkeys_cpu.level, level);
 	arch_kpkeys_lower_reg(kpkeys_level_reg(level), at_once);
-	raw_cpu_inc(kpkeys_counters.reg_writes);
 }
 
 /**
@@ -247,6 +246,17 @@ void __kpkeys_check_hold(bool can_hold);
 static __always_inline bool __kpkeys_can_hold(void)
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_COUNT) || preempt_count();
+}
+
+/**
+ * kpkeys_lazy_mmu_holds - is lazy-MMU mode under a spinlock a held section?
+ *
+ * Then a write in it has nothing to ask; in designs that were published it
+ * asks. Where the answer is wrong the write fails.
+ */
+static __always_inline bool kpkeys_lazy_mmu_holds(void)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) && kpkeys_has_runs();
 }
 
 /**
@@ -438,6 +448,7 @@ bool kpkeys_wanted(void);
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_must_raise(void) { return false; }
+static __always_inline bool kpkeys_lazy_mmu_holds(void) { return false; }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
 static __always_inline void kpkeys_run_enter(void) { }
 static __always_inline void kpkeys_run_leave(void) { }

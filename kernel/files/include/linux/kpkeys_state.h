@@ -76,7 +76,7 @@ struct kpkeys_cpu {
 
 /**
  * struct kpkeys_counters - per-CPU events
- * @reg_writes: writes to the pkey register
+ * @reg_writes: writes to the pkey register; both of a section as it begins
  * @sections: lazy-MMU sections
  * @publishes: sections whose end published kernel entries
  * @exceptions_open: exceptions taken while a section was open

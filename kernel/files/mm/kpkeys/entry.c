@@ -72,6 +72,7 @@ noinstr void __kpkeys_push(unsigned long frame)
 	raw_cpu_write(kpkeys_cpu.lazy_depth, 0);
 	__kpkeys_set_held(false);
 	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
+	raw_cpu_inc(kpkeys_counters.reg_writes);
 }
 
 /**

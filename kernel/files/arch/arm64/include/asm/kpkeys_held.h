@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Writes of entries in lazy-MMU mode under a lock: no need to ask whether that
+ * is a section. For fork(), which makes two for each page.
+ *
+ * Only <asm/pgtable.h> includes this file.
+ */
+#ifndef _ASM_ARM64_KPKEYS_HELD_H
+#define _ASM_ARM64_KPKEYS_HELD_H
+
+#define wrprotect_ptes_held wrprotect_ptes_held
+static __always_inline void wrprotect_ptes_held(struct mm_struct *mm,
+						unsigned long addr, pte_t *ptep,
+						unsigned int nr)
+{
+	pte_t pte = __ptep_get(ptep);
+
+	if (!statically_true(nr == 1) || unlikely(pte_cont(pte)) ||
+	    !kpkeys_lazy_mmu_holds())
+		return wrprotect_ptes(mm, addr, ptep, nr);
+	___ptep_set_wrprotect(mm, addr, ptep, pte);
+}
+
+#define set_ptes_held set_ptes_held
+static __always_inline void set_ptes_held(struct mm_struct *mm,
+					  unsigned long addr, pte_t *ptep,
+					  pte_t pte, unsigned int nr)
+{
+	if (!statically_true(nr == 1) || !kpkeys_lazy_mmu_holds())
+		return set_ptes(mm, addr, ptep, pte, nr);
+	pte = pte_mknoncont(pte);
+	contpte_try_unfold(mm, addr, ptep, __ptep_get(ptep));
+	page_table_check_ptes_set(mm, ptep, pte, 1);
+	__sync_cache_and_tags(pte, 1);
+	__check_safe_pte_update(mm, ptep, pte);
+	___set_pte(ptep, pte);
+	contpte_try_fold(mm, addr, ptep, pte);
+}
+
+#endif /* _ASM_ARM64_KPKEYS_HELD_H */
