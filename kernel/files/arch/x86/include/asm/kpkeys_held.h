@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Writes of entries in lazy-MMU mode under a lock: no need to ask whether that
- * is a section. For fork(), which makes two for each page.
+ * is a section. For fork(). With CONFIG_KPKEYS_DESIGNS every write asks.
  *
  * Only <asm/pgtable.h> includes this file.
  */
-#ifndef _ASM_X86_KPKEYS_HELD_H
+#if !defined(_ASM_X86_KPKEYS_HELD_H) && !defined(CONFIG_KPKEYS_DESIGNS)
 #define _ASM_X86_KPKEYS_HELD_H
 
 #define wrprotect_ptes_held wrprotect_ptes_held
