@@ -57,18 +57,28 @@ static void make_page_tables(size_t size)
 	_exit(pid < 0);
 }
 
+/*
+ * The probability comes last: until the task filter is set, what fails may be
+ * the write that would set it.
+ */
 int fail_page_allocations(const char *probability)
 {
-	int err = file_write(FAIL_PAGES "probability", probability);
+	static const char *const settings[][2] = {
+		{ "task-filter", "Y" }, { "interval", "1" }, { "times", "-1" },
+		{ "space", "0" }, { "verbose", "0" }, { "min-order", "0" },
+		{ "ignore-gfp-wait", "N" },
+	};
+	char path[64];
+	size_t i;
+	int err;
 
-	file_write(FAIL_PAGES "interval", "1");
-	file_write(FAIL_PAGES "times", "-1");
-	file_write(FAIL_PAGES "space", "0");
-	file_write(FAIL_PAGES "verbose", "0");
-	file_write(FAIL_PAGES "min-order", "0");
-	file_write(FAIL_PAGES "ignore-gfp-wait", "N");
-	file_write(FAIL_PAGES "task-filter", "Y");
-	return err;
+	for (i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		snprintf(path, sizeof(path), FAIL_PAGES "%s", settings[i][0]);
+		err = file_write(path, settings[i][1]);
+		if (err)
+			return err;
+	}
+	return file_write(FAIL_PAGES "probability", probability);
 }
 
 static int fork_with_faults(void)
