@@ -71,12 +71,16 @@ static int find(const struct jitgate_request *request, size_t size, uintptr_t li
 	struct search search;
 	struct lines lines;
 	char line[256];
-	int error = lines_open(&lines, "/proc/self/maps");
+	int error;
 
-	if (error)
-		return error;
 	search_begin(&search, (uintptr_t)request->near_to, request->reach, size, page_size(),
 		     limit);
+	/* An engine that draws its hints draws some below zero. */
+	if (search.high < search.low || search.high - search.low < size)
+		return -ENOSPC;
+	error = lines_open(&lines, "/proc/self/maps");
+	if (error)
+		return error;
 	while (lines_next(&lines, line, sizeof(line))) {
 		if (!parse_mapping(line, &mapping))
 			continue;

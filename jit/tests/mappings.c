@@ -261,6 +261,26 @@ void near_nothing(void)
 	CHECK_EQUAL(jitgate_area_new(&area, &request), -ENOSPC);
 }
 
+/* A hint that nothing in reach of can be had costs no system call. */
+void near_nowhere(void)
+{
+	struct jitgate_request request = {
+		.size = 4096,
+		.near_to = (const void *)-(uintptr_t)(1 << 20),
+		.reach = JITGATE_REACH_JUMP,
+	};
+	struct jitgate_counts first, before, after;
+	struct jitgate_area *area = NULL;
+
+	begin();
+	jitgate_stats(&first);	/* takes system calls itself */
+	jitgate_stats(&before);
+	CHECK_EQUAL(jitgate_area_new(&area, &request), -ENOSPC);
+	jitgate_stats(&after);
+	CHECK_EQUAL(after.system_calls - before.system_calls, before.system_calls - first.system_calls);
+	CHECK(!area);
+}
+
 void bad_requests(void)
 {
 	static const struct jitgate_request bad[] = {

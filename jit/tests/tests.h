@@ -51,6 +51,7 @@
 	X(grow_and_free)		\
 	X(near_code)			\
 	X(near_nothing)			\
+	X(near_nowhere)			\
 	X(bad_requests)			\
 	X(many_open)			\
 	X(counters)			\
