@@ -83,9 +83,11 @@ LANES = (
     ),
 )
 ATTACKS = attacks("")
+HELD = "vmalloc does not ask for each entry whether its section is held (symbols)"
 NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
-    Case("espfix", "espfix", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
+    Case("espfix", "symbols", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
+    Case("vmalloc-held", "symbols", HELD),
 )
 
 BENCH = (bench("bench"),)
@@ -205,7 +207,8 @@ ARM64 = (
 
 ARM64_NOPS = (
     Case("arm64-off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)", machine=Machine(arch="arm64")),
-    Case("arm64-no-calls", "no-calls", "a guard finds its CPU's data without a call", machine=Machine(arch="arm64")),
+    Case("arm64-vmalloc-held", "symbols", HELD, machine=Machine(arch="arm64")),
+    Case("arm64-no-calls", "symbols", "a guard finds its CPU's data without a call", machine=Machine(arch="arm64")),
 )
 PSEUDO_NMI = "irqchip.gicv3_pseudo_nmi=1"
 HAS_PSEUDO_NMI = "GICv3: Pseudo-NMIs enabled"

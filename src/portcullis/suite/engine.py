@@ -53,7 +53,13 @@ from portcullis.suite.lab import KERNBENCH, barriers_kept, late_jobs
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
-INLINED = "__kern_my_cpu_offset"
+# By case: a file of the build, a function, and whether the file refers to it.
+SYMBOLS = {
+    "espfix": ("arch/x86/kernel/espfix_64.o", "kpkeys_ptp_alloc", True),
+    "vmalloc-held": ("mm/vmalloc.o", "kpkeys_clear_pte", False),
+    "arm64-vmalloc-held": ("mm/vmalloc.o", "kpkeys_clear_ptes", False),
+    "arm64-no-calls": ("vmlinux", "__kern_my_cpu_offset", False),
+}
 
 
 @dataclass(frozen=True)
@@ -107,8 +113,7 @@ class Engine:
             "expected": self._expected,
             "late": self._late,
             "nops": self._nops,
-            "espfix": self._espfix,
-            "no-calls": self._no_calls,
+            "symbols": self._symbols,
             "emulator": self._emulator,
             "counts": self._counts,
             "counts-part": self._counts_part,
@@ -175,23 +180,17 @@ class Engine:
         places = ", ".join(f"{len(found)} of {key}" for key, found in sites.items())
         return ("failed", shorten(problems), "") if problems else ("passed", f"all are NOPs: {places}", "")
 
-    def _espfix(self, case: Case) -> tuple[str, str, str]:
-        """The code that makes espfix tables calls the pool."""
-        module = self.kernel(case.lane, case.arch).parents[3] / "arch/x86/kernel/espfix_64.o"
+    def _symbols(self, case: Case) -> tuple[str, str, str]:
+        """A file of the build refers to a function, or does not."""
+        name, symbol, wanted = SYMBOLS[case.name]
+        file = self.kernel(case.lane, case.arch).parents[3] / name
         try:
-            calls = Image(module.read_bytes()).symbols({"kpkeys_ptp_alloc"})
+            refers = bool(Image(file.read_bytes()).symbols({symbol}))
         except (OSError, ValueError) as error:
-            return "failed", f"{module}: {error}", ""
-        return ("passed", "", "") if calls else ("failed", f"{module.name} does not call kpkeys_ptp_alloc()", "")
-
-    def _no_calls(self, case: Case) -> tuple[str, str, str]:
-        """What guards and noinstr code are made of has no copy of its own that they could call."""
-        vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
-        try:
-            copies = Image(vmlinux.read_bytes()).symbols({INLINED})
-        except (OSError, ValueError) as error:
-            return "failed", f"{vmlinux}: {error}", ""
-        return ("failed", f"{INLINED}() is called", "") if copies else ("passed", "", "")
+            return "failed", f"{file}: {error}", ""
+        if refers == wanted:
+            return "passed", "", ""
+        return "failed", f"{name} {'refers' if refers else 'does not refer'} to {symbol}()", ""
 
     def _emulator(self, case: Case) -> tuple[str, str, str]:
         programs = TestPrograms(self.workspace, self.commands, self.options.jobs)

@@ -251,12 +251,12 @@ static __always_inline bool __kpkeys_can_hold(void)
 /**
  * kpkeys_lazy_mmu_holds - is lazy-MMU mode under a spinlock a held section?
  *
- * Then a write in it has nothing to ask, but for designs that were published.
- * Where the answer is wrong the write fails.
+ * Then a write in it has nothing to ask. Where the answer is wrong the write
+ * fails.
  */
 static __always_inline bool kpkeys_lazy_mmu_holds(void)
 {
-	return !IS_ENABLED(CONFIG_PREEMPT_RT) && kpkeys_has_runs();
+	return !IS_ENABLED(CONFIG_PREEMPT_RT);
 }
 
 /**

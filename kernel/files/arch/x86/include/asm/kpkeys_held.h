@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writes of entries in lazy-MMU mode under a lock: no need to ask whether that
- * is a section. For fork(). With CONFIG_KPKEYS_DESIGNS every write asks.
+ * Writes of entries where the gate is surely open: in lazy-MMU mode under a
+ * lock, as in fork(), or in guard(kpkeys_pgtables_section). They do not ask.
+ * With CONFIG_KPKEYS_DESIGNS every write asks.
  *
  * Only <asm/pgtable.h> includes this file.
  */
@@ -33,6 +34,20 @@ static __always_inline void set_ptes_held(struct mm_struct *mm,
 		else
 			native_set_pte(ptep, pte);
 	}
+}
+
+#define ptep_get_and_clear_held ptep_get_and_clear_held
+static __always_inline pte_t ptep_get_and_clear_held(struct mm_struct *mm,
+						     unsigned long addr,
+						     pte_t *ptep)
+{
+	pte_t pte;
+
+	if (!kpkeys_lazy_mmu_holds())
+		return ptep_get_and_clear(mm, addr, ptep);
+	pte = native_make_pte(xchg(&ptep->pte, 0));
+	page_table_check_pte_clear(mm, pte);
+	return pte;
 }
 
 #endif /* _ASM_X86_KPKEYS_HELD_H */
