@@ -2,12 +2,14 @@
 """The table of test cases, how boots are judged, and the reports."""
 
 from itertools import combinations, product
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.results import parse_results
+from portcullis.core.series import parse_series
 from portcullis.suite.case import NO_KEYS_THERE, SWITCHED_OFF, Case, boot
 from portcullis.suite.cases import ATTACKS, BENCH, BOOTS, CASES, LANES, choose_cases
 from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, shorten
@@ -24,6 +26,8 @@ from portcullis.suite.matrix import (
 )
 from portcullis.suite.mutate import Mutation, markdown, shown
 from portcullis.suite.report import summary_line, write_junit
+
+ROOT = Path(__file__).parents[2]
 
 CASE = Case("c", "boot", "w", machine=Machine(job="check"), console=("hardened: mode enforce",))
 CONSOLE = "kpkeys: page tables hardened: mode enforce, 9 pages\n"
@@ -180,3 +184,11 @@ def test_a_hook_that_nobody_misses_stands_out():
     )
     assert "| a.patch | kunit fails | x \\| y |" in text
     assert "| b.patch | **nothing noticed** |" in text
+
+
+def test_each_hook_has_been_dropped():
+    hooks = parse_series((ROOT / "kernel/series.toml").read_text())
+    noted = (ROOT / "docs/mutation.md").read_text()
+    names = {case.name for case in CASES}
+    assert [hook.file for hook in hooks if f"| {hook.file} " not in noted] == []
+    assert [hook.file for hook in hooks if not set(hook.tests) <= names] == []
