@@ -110,6 +110,7 @@ static void test_pool_clears_by_init_on_free(struct kunit *test)
 /*
  * More than a block holds: keyed by the block, given back by the block.
  * On one CPU: the magazine of another one would keep pages of the last blocks.
+ * The reserve may be filled up meanwhile, and begin a block of its own.
  */
 static void test_pool_grows_and_shrinks(struct kunit *test)
 {
@@ -129,7 +130,7 @@ static void test_pool_grows_and_shrinks(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, i, MANY);
 	flushes = atomic_long_read(&kpkeys_events.key_tlb_flushes) - flushes;
-	KUNIT_EXPECT_LE(test, flushes, MANY / (KPKEYS_REGION_PAGES - 1) + 1);
+	KUNIT_EXPECT_LE(test, flushes, MANY / (KPKEYS_REGION_PAGES - 1) + 2);
 	while (i--)
 		kpkeys_ptp_free(pages[i], 0);
 	migrate_enable();
