@@ -3,13 +3,11 @@
  * Kernel protection keys: memory that only its own helpers may write, or read.
  *
  * A level names a set of rights. At KPKEYS_LVL_DEFAULT everything a domain
- * owns is read-only, and a secret cannot even be read; a helper raises the
- * level on its own CPU for as long as it writes:
+ * owns is read-only; a helper raises the level on its own CPU for as long as it
+ * writes:
  *
  *	guard(kpkeys_hardened_pgtables)();
  *	WRITE_ONCE(*ptep, pte);
- *
- * See <linux/kpkeys_secrets.h> for where secrets live.
  *
  * Between the two nothing may sleep, and nothing may call back into code that
  * does not need the raised level.
@@ -31,7 +29,6 @@ struct pt_regs;
  * enum kpkeys_level - what the current context may write
  * @KPKEYS_LVL_DEFAULT: nothing that a domain owns
  * @KPKEYS_LVL_PGTABLES: page-table pages
- * @KPKEYS_LVL_SECRET: secrets, which no other level may even read
  * @KPKEYS_NR_LEVELS: number of levels
  *
  * The rights of each are in the architecture's ARCH_KPKEYS_LEVELS table.
@@ -39,7 +36,6 @@ struct pt_regs;
 enum kpkeys_level {
 	KPKEYS_LVL_DEFAULT,
 	KPKEYS_LVL_PGTABLES,
-	KPKEYS_LVL_SECRET,
 	KPKEYS_NR_LEVELS,
 };
 
@@ -55,7 +51,6 @@ enum kpkeys_level {
 #endif
 
 #include <linux/cleanup.h>
-#include <linux/kpkeys_designs.h>
 
 #ifdef KPKEYS_BUILT_IN
 
@@ -65,7 +60,6 @@ enum kpkeys_level {
 #include <linux/preempt.h>
 
 DECLARE_STATIC_KEY_FALSE(kpkeys_pgtables_key);
-DECLARE_STATIC_KEY_FALSE(kpkeys_secrets_key);
 
 /* True once the machine's page tables are protected; never turns false again. */
 static __always_inline bool kpkeys_pgtables_enabled(void)
@@ -73,29 +67,25 @@ static __always_inline bool kpkeys_pgtables_enabled(void)
 	return static_branch_maybe(CONFIG_KPKEYS_EXPECTED, &kpkeys_pgtables_key);
 }
 
-/* Some machines can protect page tables and hide nothing. */
+/* Each domain has a switch: a machine may protect one and not another. */
 static __always_inline bool kpkeys_level_enabled(const unsigned int level)
 {
-	if (level == KPKEYS_LVL_SECRET)
-		return IS_ENABLED(CONFIG_KPKEYS_SECRETS) &&
-		       static_branch_unlikely(&kpkeys_secrets_key);
 	return kpkeys_pgtables_enabled();
 }
 
-/* Over the table: the term of @level, and nothing for the others. */
-#define __KPKEYS_GRANTS(name, grants)	| (level == (name) ? (grants) : 0)
+/* Over the table: the row of @level. What has no row grants nothing. */
+#define __KPKEYS_ROW(name, grants)					\
+	level == (name) ? ARCH_KPKEYS_REG_GRANTS(grants) :
 
 static __always_inline kpkeys_reg_t kpkeys_level_reg(unsigned int level)
 {
-	if (level == KPKEYS_LVL_DEFAULT)
-		return ARCH_KPKEYS_REG_DEFAULT;
-	return ARCH_KPKEYS_REG_GRANTS(0 ARCH_KPKEYS_LEVELS(__KPKEYS_GRANTS));
+	return ARCH_KPKEYS_LEVELS(__KPKEYS_ROW) ARCH_KPKEYS_REG_DEFAULT;
 }
 
 static __always_inline void __kpkeys_write_reg(kpkeys_reg_t reg)
 {
 	arch_kpkeys_write_reg(reg);
-	raw_cpu_inc(kpkeys_counters.reg_writes);
+	kpkeys_count(reg_writes, 1);
 }
 
 /* Return: true if what was written is good behind the next barrier only. */
@@ -104,7 +94,7 @@ static __always_inline bool __kpkeys_publish(void)
 	if (!ARCH_KPKEYS_PUBLISHES || likely(!raw_cpu_read(kpkeys_cpu.unpublished)))
 		return false;
 	raw_cpu_write(kpkeys_cpu.unpublished, false);
-	raw_cpu_inc(kpkeys_counters.publishes);
+	kpkeys_count(publishes, 1);
 	arch_kpkeys_publish();
 	return true;
 }
@@ -118,7 +108,7 @@ static __always_inline void __kpkeys_raise(unsigned int level, unsigned int old)
 {
 	arch_kpkeys_raise_reg(kpkeys_level_reg(level),
 			      old != KPKEYS_LVL_DEFAULT);
-	raw_cpu_add(kpkeys_counters.reg_writes, 2);
+	kpkeys_count(reg_writes, 2);
 	raw_cpu_write(kpkeys_cpu.level, level);
 }
 
@@ -157,9 +147,10 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	if (old == level)
 		return KPKEYS_LVL_UNCHANGED;
 	__kpkeys_raise(level, old);
-	if (level == KPKEYS_LVL_SECRET) {
+	/* A section around this guard does not hold in it. */
+	if (level != KPKEYS_LVL_PGTABLES) {
 		__kpkeys_set_held(false);
-		raw_cpu_inc(kpkeys_counters.secrets);
+		kpkeys_count(raises[level], 1);
 	}
 	return old;
 }
@@ -170,8 +161,8 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
  * @old: what it returned
  *
  * A level, not a register value, is taken back: an @old that was tampered
- * with selects another row of the table at worst, and the return to user
- * space or the next task switch closes and reports it.
+ * with selects another row of the table at worst, or none and so nothing, and
+ * the return to user space or the next task switch closes and reports it.
  */
 static __always_inline void kpkeys_restore_level(const unsigned int level,
 						 u8 old)
@@ -184,27 +175,29 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
 }
 
 /**
- * kpkeys_must_raise - would a write of entries need a guard here?
+ * kpkeys_must_raise - would a write of an entry need a guard here?
  *
- * Not in a section that is held. Helpers that are in line ask this, and leave
- * what needs a guard to one that is not.
+ * The one test for being in a section already. Helpers that are in line ask it,
+ * and leave what needs a guard to one that is not::
+ *
+ *	if (kpkeys_must_raise())
+ *		kpkeys_set_pte(ptep, pte);	// guards, out of line
+ *	else
+ *		WRITE_ONCE(*ptep, pte);
+ *
+ * Wrong: to ask once, ahead of a loop, in code that may be preempted. The
+ * section may be gone by the second round.
  */
 static __always_inline bool kpkeys_must_raise(void)
 {
 	return kpkeys_pgtables_enabled() && unlikely(!kpkeys_is_held());
 }
 
-/**
- * kpkeys_open_section - raise the gate for several guards
- * @wanted: or leave it to them?
- *
- * Return: what kpkeys_close_section() wants back.
- */
-static __always_inline u8 kpkeys_open_section(bool wanted)
+static __always_inline u8 __kpkeys_open_section(unsigned int nr)
 {
 	u8 old;
 
-	if (!wanted)
+	if (nr < 2)
 		return KPKEYS_LVL_UNTOUCHED;
 	old = kpkeys_set_level(KPKEYS_LVL_PGTABLES);
 	if (old < KPKEYS_NR_LEVELS)
@@ -212,11 +205,7 @@ static __always_inline u8 kpkeys_open_section(bool wanted)
 	return old;
 }
 
-/**
- * kpkeys_close_section - undo kpkeys_open_section()
- * @old: what it returned
- */
-static __always_inline void kpkeys_close_section(u8 old)
+static __always_inline void __kpkeys_close_section(u8 old)
 {
 	if (old < KPKEYS_NR_LEVELS)
 		__kpkeys_set_held(false);
@@ -234,7 +223,7 @@ static __always_inline void kpkeys_close_section(u8 old)
  */
 static __always_inline bool kpkeys_defer_publish(void)
 {
-	if (!kpkeys_pgtables_enabled() || !kpkeys_has_runs())
+	if (!kpkeys_pgtables_enabled())
 		return false;
 	raw_cpu_write(kpkeys_cpu.unpublished, true);
 	return true;
@@ -249,35 +238,32 @@ static __always_inline bool __kpkeys_can_hold(void)
 }
 
 /**
- * kpkeys_lazy_mmu_holds - is lazy-MMU mode under a spinlock a held section?
+ * kpkeys_lazy_mmu_enter - open a section that is not a scope
  *
- * Then a write in it has nothing to ask. Where the answer is wrong the write
- * fails.
- */
-static __always_inline bool kpkeys_lazy_mmu_holds(void)
-{
-	return !IS_ENABLED(CONFIG_PREEMPT_RT);
-}
-
-/**
- * kpkeys_lazy_mmu_enter - open one section for a run of page-table writes
+ * For lazy-MMU mode, and for runs of writes that may sleep or call what
+ * sleeps. Guards inside find the level raised. The section may nest and may
+ * sleep: a task switch lowers the gate for good, and guards then work one by
+ * one. Who enters with preemption off must leave before it is on again.
+ * Elsewhere guard(kpkeys_pgtables_section)() is shorter.
  *
- * Guards inside find the level raised. The section may nest and may sleep: a
- * task switch lowers the gate for good, and guards then work one by one. Who
- * enters with preemption off must leave before it is on again.
+ * Wrong::
+ *
+ *	kpkeys_lazy_mmu_enter();
+ *	spin_lock(ptl);			// the section is not held: each
+ *	set_pte(ptep, pte);		// write in it asks for the level
  */
 static __always_inline void kpkeys_lazy_mmu_enter(void)
 {
 	bool hold;
 
-	if (!kpkeys_pgtables_enabled() || !kpkeys_has_sections())
+	if (!kpkeys_pgtables_enabled())
 		return;
 	hold = __kpkeys_can_hold();
 	preempt_disable_notrace();
 	if (raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT) {
 		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
 		raw_cpu_write(kpkeys_cpu.lazy_depth, 1);
-		raw_cpu_inc(kpkeys_counters.sections);
+		kpkeys_count(sections, 1);
 		__kpkeys_set_held(hold);
 	} else if (raw_cpu_read(kpkeys_cpu.lazy_depth)) {
 		raw_cpu_inc(kpkeys_cpu.lazy_depth);
@@ -292,7 +278,7 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 {
 	u8 depth;
 
-	if (!kpkeys_pgtables_enabled() || !kpkeys_has_sections())
+	if (!kpkeys_pgtables_enabled())
 		return;
 	if (IS_ENABLED(CONFIG_DEBUG_PREEMPT))
 		__kpkeys_check_hold(__kpkeys_can_hold());
@@ -306,39 +292,6 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 		}
 	}
 	preempt_enable_notrace();
-}
-
-/**
- * kpkeys_run_enter - open one section for writes that are no lazy-MMU section
- *
- * As kpkeys_lazy_mmu_enter(): may nest, may sleep.
- */
-static __always_inline void kpkeys_run_enter(void)
-{
-	if (kpkeys_has_runs())
-		kpkeys_lazy_mmu_enter();
-}
-
-/**
- * kpkeys_run_leave - close what kpkeys_run_enter() opened
- */
-static __always_inline void kpkeys_run_leave(void)
-{
-	if (kpkeys_has_runs())
-		kpkeys_lazy_mmu_leave();
-}
-
-bool arch_kpkeys_has_keys(void);
-
-/**
- * kpkeys_lazy_mmu_callbacks - what follows in this section may be anything
- *
- * Where a section opens more than page tables it ends here, early.
- */
-static __always_inline void kpkeys_lazy_mmu_callbacks(void)
-{
-	if (kpkeys_pgtables_enabled() && !arch_kpkeys_has_keys())
-		kpkeys_lazy_mmu_leave();
 }
 
 void __kpkeys_push(unsigned long frame);
@@ -394,6 +347,18 @@ static __always_inline void kpkeys_softirq_exit(void *slot)
 		__kpkeys_pop((unsigned long)slot);
 }
 
+/*
+ * A register may be open beside a copy that says it is not. Each switch looks
+ * at it, so that no other task runs with it. The return to user space does
+ * where that takes a move, and on x86-64 if there was work to do on the way: a
+ * RDMSR in each system call is too dear, and user space has no use for PKRS.
+ */
+static __always_inline bool __kpkeys_is_open(bool look)
+{
+	return raw_cpu_read(kpkeys_cpu.word) ||
+	       (look && arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT);
+}
+
 /**
  * kpkeys_task_switch - no task hands an open gate to the next one
  *
@@ -402,18 +367,17 @@ static __always_inline void kpkeys_softirq_exit(void *slot)
  */
 static __always_inline void kpkeys_task_switch(void)
 {
-	if (kpkeys_pgtables_enabled() &&
-	    unlikely(raw_cpu_read(kpkeys_cpu.word)))
+	if (kpkeys_pgtables_enabled() && unlikely(__kpkeys_is_open(true)))
 		__kpkeys_close_for_switch();
 }
 
 /**
  * kpkeys_exit_to_user - a section left open is reported and closed here
+ * @look: at the register, too, and not at its copy alone
  */
-static __always_inline void kpkeys_exit_to_user(void)
+static __always_inline void kpkeys_exit_to_user(bool look)
 {
-	if (kpkeys_pgtables_enabled() &&
-	    unlikely(raw_cpu_read(kpkeys_cpu.word)))
+	if (kpkeys_pgtables_enabled() && unlikely(__kpkeys_is_open(look)))
 		__kpkeys_close_for_user();
 }
 
@@ -448,19 +412,15 @@ bool kpkeys_wanted(void);
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_must_raise(void) { return false; }
-static __always_inline bool kpkeys_lazy_mmu_holds(void) { return false; }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
-static __always_inline void kpkeys_run_enter(void) { }
-static __always_inline void kpkeys_run_leave(void) { }
 static __always_inline void kpkeys_lazy_mmu_enter(void) { }
 static __always_inline void kpkeys_lazy_mmu_leave(void) { }
-static __always_inline void kpkeys_lazy_mmu_callbacks(void) { }
 static __always_inline void kpkeys_exception_enter(struct pt_regs *frame) { }
 static __always_inline void kpkeys_exception_exit(struct pt_regs *frame) { }
 static __always_inline void kpkeys_softirq_enter(void *slot) { }
 static __always_inline void kpkeys_softirq_exit(void *slot) { }
 static __always_inline void kpkeys_task_switch(void) { }
-static __always_inline void kpkeys_exit_to_user(void) { }
+static __always_inline void kpkeys_exit_to_user(bool look) { }
 static inline struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order,
 					    int nid)
 {
@@ -486,8 +446,8 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 
 static __always_inline void kpkeys_restore_level(const unsigned int level,
 						 u8 old) { }
-static __always_inline u8 kpkeys_open_section(bool wanted) { return 0; }
-static __always_inline void kpkeys_close_section(u8 old) { }
+static __always_inline u8 __kpkeys_open_section(unsigned int nr) { return 0; }
+static __always_inline void __kpkeys_close_section(u8 old) { }
 
 #endif /* KPKEYS_BUILT_IN */
 
@@ -513,30 +473,39 @@ static __always_inline void *class_##name##_lock_ptr(u8 *old)		\
 }									\
 static __maybe_unused const bool class_##name##_is_conditional = false
 
-/* guard(kpkeys_hardened_pgtables)(): the scope may write page tables. */
+/**
+ * DOC: guard(kpkeys_hardened_pgtables)()
+ *
+ * The scope may write page tables. The one guard; it stands in the helper that
+ * writes, around the write alone::
+ *
+ *	static inline void native_set_pmd(pmd_t *pmdp, pmd_t pmd)
+ *	{
+ *		guard(kpkeys_hardened_pgtables)();
+ *		WRITE_ONCE(*pmdp, pmd);
+ *	}
+ *
+ * Wrong: a guard over code that allocates, prints, sleeps or calls back. All
+ * of it would run with the gate open.
+ */
 DEFINE_KPKEYS_GUARD(kpkeys_hardened_pgtables,
 		    kpkeys_set_level(KPKEYS_LVL_PGTABLES),
 		    kpkeys_restore_level(KPKEYS_LVL_PGTABLES, *old), void);
 
-/*
- * guard(kpkeys_pgtables_section)(): the writes in the scope, each of which has
- * its own guard, are one section, as in lazy-MMU mode.
+/**
+ * DOC: guard(kpkeys_pgtables_section)(nr)
+ *
+ * The one section. At most @nr writes follow in the scope, each of which has
+ * its guard; they find the gate open. A single one needs no section::
+ *
+ *	guard(kpkeys_pgtables_section)(nr);
+ *	for (; nr; nr--, ptep++)
+ *		set_pte(ptep, pte);
+ *
+ * Wrong: a section in which a table is allocated, or which sleeps. Preemption
+ * is off in it.
  */
-DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section,
-		    kpkeys_open_section(kpkeys_has_sections()),
-		    kpkeys_close_section(*old), void);
-
-/*
- * guard(kpkeys_pgtables_run)(nr): the same where lazy-MMU mode is not, if there
- * is more than one write.
- */
-DEFINE_KPKEYS_GUARD(kpkeys_pgtables_run,
-		    kpkeys_open_section(nr > 1 && kpkeys_has_runs()),
-		    kpkeys_close_section(*old), unsigned int nr);
-
-/* guard(kpkeys_secret)(): the scope may read and write secrets. */
-DEFINE_KPKEYS_GUARD(kpkeys_secret,
-		    kpkeys_set_level(KPKEYS_LVL_SECRET),
-		    kpkeys_restore_level(KPKEYS_LVL_SECRET, *old), void);
+DEFINE_KPKEYS_GUARD(kpkeys_pgtables_section, __kpkeys_open_section(nr),
+		    __kpkeys_close_section(*old), unsigned int nr);
 
 #endif /* _LINUX_KPKEYS_H */

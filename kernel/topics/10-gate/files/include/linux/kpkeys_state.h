@@ -78,28 +78,41 @@ struct kpkeys_cpu {
  * struct kpkeys_counters - per-CPU events
  * @reg_writes: writes to the pkey register; both of a section as it begins
  * @sections: lazy-MMU sections
+ * @raises: guards of each level that is not page tables'
  * @publishes: sections whose end published kernel entries
+ * @pool_hits: page-table pages served without a lock
  * @exceptions_open: exceptions taken while a section was open
  * @left_open: sections somebody forgot to close
  * @violations: accesses a pkey stopped (or reported)
- * @pool_hits: page-table pages served without a lock
- * @secrets: sections that opened the secrets
+ * @searched: tables that the handling of violations looked at
  * @repeats: accesses that came before the raise was in force
+ *
+ * Those of every raise cost an instruction each, and are there with
+ * CONFIG_KPKEYS_STATS only; see kpkeys_count().
  */
 struct kpkeys_counters {
+#ifdef CONFIG_KPKEYS_STATS
 	unsigned long	reg_writes;
 	unsigned long	sections;
+	unsigned long	raises[KPKEYS_NR_LEVELS];
 	unsigned long	publishes;
+	unsigned long	pool_hits;
+#endif
 	unsigned long	exceptions_open;
 	unsigned long	left_open;
 	unsigned long	violations;
-	unsigned long	pool_hits;
-	unsigned long	secrets;
+	unsigned long	searched;
 	unsigned long	repeats;
 };
 
 DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);
 DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
+
+#ifdef CONFIG_KPKEYS_STATS
+#define kpkeys_count(counter, nr)	raw_cpu_add(kpkeys_counters.counter, nr)
+#else
+#define kpkeys_count(counter, nr)	do { } while (0)
+#endif
 
 /**
  * kpkeys_is_held - is this task in a section that it cannot lose?

@@ -12,8 +12,6 @@
 
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_pgtables_key);
 EXPORT_SYMBOL_GPL(kpkeys_pgtables_key);
-DEFINE_STATIC_KEY_FALSE_RO(kpkeys_secrets_key);
-EXPORT_SYMBOL_GPL(kpkeys_secrets_key);
 
 /* Modules inline the guards. */
 DEFINE_PER_CPU_PAGE_ALIGNED(struct kpkeys_cpu, kpkeys_cpu);

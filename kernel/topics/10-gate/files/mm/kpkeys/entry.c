@@ -72,7 +72,7 @@ noinstr void __kpkeys_push(unsigned long frame)
 	raw_cpu_write(kpkeys_cpu.lazy_depth, 0);
 	__kpkeys_set_held(false);
 	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
-	raw_cpu_inc(kpkeys_counters.reg_writes);
+	kpkeys_count(reg_writes, 1);
 }
 
 /**
@@ -113,6 +113,30 @@ static __always_inline void close_gate(void)
 	__kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 }
 
+/* Open beside a copy that says shut, here or when an interrupt came. */
+static bool has_stray_reg(void)
+{
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
+
+	while (n--)
+		if (raw_cpu_read(kpkeys_cpu.saved[n].level) == KPKEYS_LVL_DEFAULT)
+			return true;
+	return raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT &&
+	       arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
+}
+
+/* Only a lazy-MMU section may be open when its task leaves the CPU. */
+static bool is_left_open(void)
+{
+	u8 level = raw_cpu_read(kpkeys_cpu.level);
+
+	if (has_stray_reg())
+		return true;
+	return level != KPKEYS_LVL_DEFAULT &&
+	       !(level == KPKEYS_LVL_PGTABLES &&
+		 raw_cpu_read(kpkeys_cpu.lazy_depth));
+}
+
 /**
  * __kpkeys_close_for_switch - close the gate of the task that leaves this CPU
  *
@@ -121,12 +145,10 @@ static __always_inline void close_gate(void)
  */
 void __kpkeys_close_for_switch(void)
 {
-	u8 level = raw_cpu_read(kpkeys_cpu.level);
-	bool lazy = raw_cpu_read(kpkeys_cpu.lazy_depth) &&
-		    level == KPKEYS_LVL_PGTABLES;
+	bool left_open = is_left_open();
 
 	close_gate();
-	if (level == KPKEYS_LVL_DEFAULT || lazy)
+	if (!left_open)
 		return;
 	raw_cpu_inc(kpkeys_counters.left_open);
 	/* The run queue is locked. */

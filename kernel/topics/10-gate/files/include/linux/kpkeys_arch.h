@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What mm/kpkeys asks of an architecture that selects ARCH_HAS_KPKEYS, beyond
+ * <asm/kpkeys.h>, and what it offers in return. Not for anybody else.
+ */
+#ifndef _LINUX_KPKEYS_ARCH_H
+#define _LINUX_KPKEYS_ARCH_H
+
+#include <linux/kpkeys.h>
+#include <linux/mm_types.h>
+#include <linux/pgtable.h>
+#include <linux/range.h>
+
+struct pt_regs;
+
+/* Returns whether to go further down. */
+typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg);
+
+#define KPKEYS_LEVEL_PTE	1
+#define KPKEYS_LEVEL_PMD	2
+#define KPKEYS_LEVEL_PUD	3
+#define KPKEYS_LEVEL_P4D	4
+#define KPKEYS_LEVEL_PGD	5
+
+/* Which half of a top-level table to walk. */
+#define KPKEYS_WALK_USER	1
+#define KPKEYS_WALK_KERNEL	2
+#define KPKEYS_WALK_ALL		3
+
+/* Entries of a top-level table that are user space's. */
+#ifndef ARCH_KPKEYS_USER_PGDS
+#define ARCH_KPKEYS_USER_PGDS	(PTRS_PER_PGD / 2)
+#endif
+
+void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
+		     kpkeys_ptp_fn fn, void *arg);
+int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
+
+/**
+ * struct kpkeys_leaf - the entry that maps a kernel address
+ * @phys: what the address is mapped to
+ * @size: of the page or block, in bytes
+ * @pkey: its key; KPKEYS_PKEY_DEFAULT if it is one that protects nothing here
+ */
+struct kpkeys_leaf {
+	phys_addr_t	phys;
+	unsigned long	size;
+	int		pkey;
+};
+
+/* What the backend implements. Strings of options are for messages. */
+extern const char arch_kpkeys_options[];
+bool arch_kpkeys_option(const char *word);
+const char *arch_kpkeys_unsupported(void);
+const char *arch_kpkeys_backend(void);
+bool arch_kpkeys_has_keys(void);
+bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf);
+int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
+			 bool alias);
+void arch_kpkeys_flush(void);
+void *arch_kpkeys_alias(void *addr);
+struct range arch_kpkeys_image(void);
+void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
+void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
+				void *arg);
+bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address);
+bool arch_kpkeys_is_write(unsigned long error_code);
+bool arch_kpkeys_repeat(struct pt_regs *regs, unsigned long address, bool write);
+bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
+			  bool write);
+unsigned long arch_kpkeys_step(struct pt_regs *regs);
+void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long flags);
+
+/**
+ * arch_kpkeys_addr_pkey - key of the mapping at a kernel address
+ * @addr: any address
+ *
+ * Return: the key or -1 if nothing is mapped there.
+ */
+static inline int arch_kpkeys_addr_pkey(unsigned long addr)
+{
+	struct kpkeys_leaf leaf;
+
+	return arch_kpkeys_leaf(addr, &leaf) ? leaf.pkey : -1;
+}
+
+/**
+ * arch_kpkeys_mapping_size - size of the page that maps a kernel address
+ * @addr: any address
+ *
+ * Return: bytes, or 0 if nothing is mapped there.
+ */
+static inline unsigned long arch_kpkeys_mapping_size(unsigned long addr)
+{
+	struct kpkeys_leaf leaf;
+
+	return arch_kpkeys_leaf(addr, &leaf) ? leaf.size : 0;
+}
+
+/**
+ * arch_kpkeys_phys - physical address behind a kernel address
+ * @addr: any address
+ *
+ * Return: the address, or 0 if nothing is mapped there.
+ */
+static inline phys_addr_t arch_kpkeys_phys(unsigned long addr)
+{
+	struct kpkeys_leaf leaf;
+
+	return arch_kpkeys_leaf(addr, &leaf) ? leaf.phys : 0;
+}
+
+#endif /* _LINUX_KPKEYS_ARCH_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private to mm/kpkeys. */
+#ifndef _MM_KPKEYS_INTERNAL_H
+#define _MM_KPKEYS_INTERNAL_H
+
+#include <linux/kpkeys.h>
+#include <linux/kpkeys_arch.h>
+#include <linux/list.h>
+#include <linux/minmax.h>
+#include <linux/mm_types.h>
+#include <linux/nodemask.h>
+
+enum kpkeys_mode {
+	KPKEYS_OFF,
+	KPKEYS_AUDIT,
+	KPKEYS_ENFORCE,
+};
+
+/* A region is what one large direct-map entry spans, but 8 MiB at most. */
+#define KPKEYS_REGION_ORDER	(MIN(PMD_SHIFT, 23) - PAGE_SHIFT)
+#define KPKEYS_REGION_PAGES	(1U << KPKEYS_REGION_ORDER)
+#define KPKEYS_OCCUPANCY	4	/* lists of regions, by free pages */
+
+/**
+ * struct kpkeys_node - depot of one NUMA node
+ * @regions: regions with free pages, the fullest in the first list
+ * @orphans: freed pages of the boot tables, linked through their first word
+ * @nr_free: free pages in @regions
+ * @nr_orphans: pages in @orphans
+ */
+struct kpkeys_node {
+	struct list_head	regions[KPKEYS_OCCUPANCY];
+	void			*orphans;
+	unsigned long		nr_free;
+	unsigned long		nr_orphans;
+};
+
+/**
+ * struct kpkeys_state - global state; whole pages with KPKEYS_PKEY_STATE
+ * @mode: what a violation leads to; may only be tightened
+ * @boot_pages: page-table pages keyed where they were
+ * @state_pages: pages like this one
+ * @region_pages: pages of the pool, free and used
+ * @nr_regions: regions; each spends a page on its header
+ * @proving: a violation is expected, once, while the kernel starts
+ * @node: the depots
+ */
+struct kpkeys_state {
+	enum kpkeys_mode	mode;
+	unsigned long		boot_pages;
+	unsigned long		state_pages;
+	unsigned long		region_pages;
+	unsigned long		nr_regions;
+	bool			proving;
+	struct kpkeys_node	node[MAX_NUMNODES];
+} __aligned(PAGE_SIZE);
+
+/* Events too rare for per-CPU counters. */
+struct kpkeys_events {
+	atomic_long_t	pool_refills;
+	atomic_long_t	pool_refill_failures;
+	atomic_long_t	pages_keyed;
+	atomic_long_t	key_tlb_flushes;
+	atomic_long_t	direct_map_splits;
+	atomic_long_t	unkeyed_fallbacks;
+	atomic_long_t	shrink_returned;
+	atomic_long_t	freelist_errors;
+	atomic_long_t	pool_blocks;
+	atomic_long_t	pool_chunks;
+};
+
+extern const char * const kpkeys_mode_names[KPKEYS_ENFORCE + 1];
+extern struct kpkeys_state kpkeys_state;
+extern struct kpkeys_events kpkeys_events;
+
+#define __KPKEYS_ALL_GRANTS(name, grants)	| (grants)
+
+/* Everything that some level grants: for one instruction in audit mode. */
+static __always_inline kpkeys_reg_t kpkeys_audit_reg(void)
+{
+	return ARCH_KPKEYS_REG_GRANTS(0 ARCH_KPKEYS_LEVELS(__KPKEYS_ALL_GRANTS));
+}
+
+static inline void kpkeys_event(atomic_long_t *event)
+{
+	atomic_long_inc(event);
+}
+
+/* walk.c */
+void kpkeys_walk_kernel(kpkeys_ptp_fn fn, void *arg);
+void kpkeys_walk_user(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn, void *arg);
+const char *kpkeys_level_name(int level);
+
+/* keying.c */
+int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey, bool alias);
+void kpkeys_flush(void);
+void kpkeys_key_boot_tables(void);
+void kpkeys_key_static(void *addr, size_t size, int pkey,
+		       unsigned long *count);
+
+/* pool.c */
+bool kpkeys_ptp_is_free(struct page *page);
+unsigned long kpkeys_pool_nr_free(void);
+unsigned long kpkeys_pool_nr_used(void);
+
+/* depot.c */
+unsigned long kpkeys_depot_nr_free(void);
+unsigned long kpkeys_depot_nr_orphans(void);
+unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
+
+/* report.c */
+#define KPKEYS_SEARCH_AT_ONCE	64	/* tables, while a violation is handled */
+void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write);
+
+#endif /* _MM_KPKEYS_INTERNAL_H */
