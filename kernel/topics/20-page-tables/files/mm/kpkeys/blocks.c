@@ -24,27 +24,27 @@
 /* The set of regions: who adds or removes one holds it. */
 static DEFINE_MUTEX(regions_lock);
 
-static void init_region(struct kpkeys_region *region, int nid,
-			unsigned int nr)
-{
-	unsigned int first = page_slot(region);
-
-	memset(region, 0, sizeof(*region));
-	INIT_LIST_HEAD(&region->list);
-	region->index = region_index(region);
-	region->nid = nid;
-	region->nr_owned = nr;
-	region->nr_free = nr - 1;
-	bitmap_set(region->owned, first, nr);
-	bitmap_set(region->free, first + 1, nr - 1);
-}
-
+/* What still has a key is nobody's memory, whatever the caller believes. */
 static void free_unkeyed(void *addr, unsigned int nr)
 {
-	unsigned int i;
+	for (; nr--; addr += PAGE_SIZE)
+		if (arch_kpkeys_addr_pkey((unsigned long)addr) == KPKEYS_PKEY_DEFAULT)
+			free_page((unsigned long)addr);
+		else
+			kpkeys_freelist_error("page with a key", addr);
+}
 
-	for (i = 0; i < nr; i++)
-		free_page((unsigned long)addr + i * PAGE_SIZE);
+static void *block_alloc(int nid, nodemask_t *nodes, gfp_t gfp,
+			 unsigned int order)
+{
+	struct page *page;
+
+	gfp &= ~(__GFP_ACCOUNT | __GFP_COMP | __GFP_HIGHMEM | __GFP_MOVABLE);
+	page = __alloc_pages(gfp, order, nid, nodes);
+	if (!page)
+		return NULL;
+	split_page(page, order);
+	return page_address(page);
 }
 
 /**
@@ -57,14 +57,9 @@ static void free_unkeyed(void *addr, unsigned int nr)
  */
 void *kpkeys_block_alloc(int nid, gfp_t gfp, unsigned int order)
 {
-	struct page *page;
-
-	gfp &= ~(__GFP_ACCOUNT | __GFP_COMP | __GFP_HIGHMEM | __GFP_MOVABLE);
-	page = alloc_pages_node(nid, gfp, order);
-	if (!page)
-		return NULL;
-	split_page(page, order);
-	return page_address(page);
+	if (nid == NUMA_NO_NODE)
+		nid = numa_mem_id();
+	return block_alloc(nid, NULL, gfp, order);
 }
 
 /**
@@ -78,7 +73,7 @@ void kpkeys_block_free(void *addr, unsigned int nr)
 {
 	if (kpkeys_set_pkey(addr, nr, KPKEYS_PKEY_DEFAULT, false)) {
 		kpkeys_event(&kpkeys_events.unkeyed_fallbacks);
-		pr_err("%u pages at %px stay keyed and are lost\n", nr, addr);
+		pr_err("%u pages at %p stay keyed and are lost\n", nr, addr);
 		return;
 	}
 	free_unkeyed(addr, nr);
@@ -101,96 +96,160 @@ int kpkeys_block_key(void *addr, unsigned int order, int pkey)
 	return ret;
 }
 
-static void *alloc_keyed(int nid, gfp_t gfp, unsigned int order)
+/**
+ * kpkeys_block_has_key - is all of it keyed?
+ * @addr: the first page
+ * @size: bytes, whole pages
+ * @pkey: KPKEYS_PKEY_*
+ *
+ * Ask this inside the guard that first believes what is in it: its address
+ * waited in ordinary memory while the TLBs were flushed.
+ */
+bool kpkeys_block_has_key(const void *addr, size_t size, int pkey)
 {
-	void *addr = kpkeys_block_alloc(nid, gfp, order);
+	unsigned long start = (unsigned long)addr, end = start + size, step;
 
-	if (!addr)
-		return NULL;
-	init_region(addr, page_to_nid(virt_to_page(addr)), 1U << order);
-	return kpkeys_block_key(addr, order, KPKEYS_PKEY_PGTABLES) ? NULL : addr;
+	if (!virt_addr_valid(addr))
+		return false;
+	for (; start < end; start = ALIGN_DOWN(start, step) + step) {
+		step = max(arch_kpkeys_mapping_size(start), PAGE_SIZE);
+		if (arch_kpkeys_addr_pkey(start) != pkey)
+			return false;
+	}
+	return true;
 }
 
-/* A chunk in a region that exists: its own header becomes a page as well. */
-static void merge(struct kpkeys_region *region, struct kpkeys_region *chunk)
+static void *alloc_keyed(int nid, nodemask_t *nodes, gfp_t gfp,
+			 unsigned int order)
 {
-	unsigned int first = page_slot(chunk), nr = chunk->nr_owned;
+	void *addr = block_alloc(nid, nodes, gfp, order);
 
+	if (!addr || kpkeys_block_key(addr, order, KPKEYS_PKEY_PGTABLES))
+		return NULL;
+	return addr;
+}
+
+/* Whatever stood there was written without the key: it is not looked at. */
+static struct kpkeys_region *init_region(void *addr)
+{
+	struct kpkeys_region *region = addr;
+
+	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_has_ptp_key(addr)) {
+		kpkeys_freelist_error("new block", addr);
+		return NULL;
+	}
+	memset(region, 0, sizeof(*region));
+	INIT_LIST_HEAD(&region->list);
+	region->index = region_index(addr);
+	region->nid = page_to_nid(virt_to_page(addr));
+	return region;
+}
+
+/* The first chunk spends its first page on the header. */
+static void spend_header(struct kpkeys_region *region)
+{
+	__clear_bit(page_slot(region), region->free);
+	region->nr_free--;
+	node_of(region->nid)->nr_free--;
+	kpkeys_state.nr_regions++;
+}
+
+static int own_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
+{
+	unsigned int first = page_slot(addr), end = first + nr;
+
+	if (end > KPKEYS_REGION_PAGES ||
+	    find_next_bit(region->owned, end, first) < end ||
+	    !kpkeys_block_has_key(addr, nr * PAGE_SIZE, KPKEYS_PKEY_PGTABLES)) {
+		kpkeys_freelist_error("new block", addr);
+		return -EEXIST;
+	}
 	bitmap_set(region->owned, first, nr);
 	bitmap_set(region->free, first, nr);
 	region->nr_owned += nr;
 	region->nr_free += nr;
 	node_of(region->nid)->nr_free += nr;
+	kpkeys_state.region_pages += nr;
+	if (region == addr)
+		spend_header(region);
+	kpkeys_relink(region);
+	return 0;
 }
 
-static void link_region(struct kpkeys_region *region,
-			struct kpkeys_region *fresh)
+static int link_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&kpkeys_node_lock[fresh->nid], flags);
-	scoped_guard(kpkeys_hardened_pgtables) {
-		kpkeys_state.region_pages += fresh->nr_owned;
-		if (region) {
-			merge(region, fresh);
-		} else {
-			region = fresh;
-			node_of(region->nid)->nr_free += region->nr_free;
-			kpkeys_state.nr_regions++;
-		}
-		kpkeys_relink(region);
-	}
-	raw_spin_unlock_irqrestore(&kpkeys_node_lock[fresh->nid], flags);
+	guard(raw_spinlock_irqsave)(node_lock_of(region->nid));
+	guard(kpkeys_hardened_pgtables)();
+	return own_pages(region, addr, nr) ?: region->nid;
 }
 
-static int publish(struct kpkeys_region *fresh)
+/* Without memory for the index the block goes back. */
+static int publish_new(void *addr, unsigned int nr)
+{
+	struct kpkeys_region *region = init_region(addr);
+	int ret;
+
+	if (!region)
+		return -EEXIST;
+	ret = xa_err(xa_store(&kpkeys_regions, region_index(addr), region,
+			      GFP_ATOMIC));
+	if (ret) {
+		kpkeys_block_free(addr, nr);
+		return ret;
+	}
+	ret = link_pages(region, addr, nr);
+	if (ret < 0)
+		xa_erase(&kpkeys_regions, region_index(addr));
+	return ret;
+}
+
+/* Returns the node it is on. What is not sound is left alone for good. */
+static int publish(void *addr, unsigned int nr)
 {
 	struct kpkeys_region *region;
-	int ret = 0;
+	int ret;
 
-	mutex_lock(&regions_lock);
-	region = kpkeys_find_region(fresh);
-	if (!region)
-		ret = xa_err(xa_store(&kpkeys_regions, fresh->index, fresh,
-				      GFP_ATOMIC));
-	if (!ret)
-		link_region(region, fresh);
-	mutex_unlock(&regions_lock);
+	scoped_guard(mutex, &regions_lock) {
+		region = kpkeys_find_region(addr);
+		ret = region ? link_pages(region, addr, nr) :
+			       publish_new(addr, nr);
+	}
+	kpkeys_freelist_report();
 	return ret;
 }
 
 /**
  * kpkeys_depot_refill - take memory from the page allocator and key it
  * @nid: preferred node
+ * @nodes: if not NULL, others than these will not do
  * @gfp: of the allocation that needs it; may sleep
  *
- * Return: 0 or -ENOMEM.
+ * Return: the node it came from, or -ENOMEM.
  */
-int kpkeys_depot_refill(int nid, gfp_t gfp)
+int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp)
 {
 	unsigned int order = KPKEYS_REGION_ORDER;
 	void *addr;
 
 	gfp &= ~__GFP_ZERO;
-	addr = alloc_keyed(nid, gfp | __GFP_NOWARN | __GFP_NORETRY, order);
+	addr = alloc_keyed(nid, nodes, gfp | __GFP_NOWARN | __GFP_NORETRY, order);
 	if (!addr) {
 		order = CHUNK_ORDER;
-		addr = alloc_keyed(nid, gfp, order);
+		addr = alloc_keyed(nid, nodes, gfp, order);
 	}
-	if (addr)
+	if (addr) {
 		kpkeys_flush();
-	if (addr && publish(addr)) {
-		kpkeys_block_free(addr, 1U << order);
-		addr = NULL;
+		nid = publish(addr, 1U << order);
 	}
-	if (!addr) {
+	if (!addr || nid < 0) {
 		kpkeys_event(&kpkeys_events.pool_refill_failures);
 		return -ENOMEM;
 	}
 	kpkeys_event(&kpkeys_events.pool_refills);
 	kpkeys_event(order == CHUNK_ORDER ? &kpkeys_events.pool_chunks :
 					    &kpkeys_events.pool_blocks);
-	return 0;
+	return nid;
 }
 
 static void refill_work(struct work_struct *work)
@@ -199,7 +258,7 @@ static void refill_work(struct work_struct *work)
 
 	for_each_node_state(nid, N_MEMORY)
 		if (READ_ONCE(node_of(nid)->nr_free) < KPKEYS_RESERVE)
-			kpkeys_depot_refill(nid, GFP_KERNEL);
+			kpkeys_depot_refill(nid, NULL, GFP_KERNEL);
 }
 
 static DECLARE_WORK(refill, refill_work);
@@ -227,17 +286,19 @@ int __init kpkeys_depot_bootstrap(void)
 		for (i = 0; i < KPKEYS_OCCUPANCY; i++)
 			INIT_LIST_HEAD(&node_of(nid)->regions[i]);
 	}
-	boot_region = alloc_keyed(numa_mem_id(), GFP_KERNEL,
+	boot_region = alloc_keyed(numa_mem_id(), NULL, GFP_KERNEL,
 				  KPKEYS_REGION_ORDER);
 	return boot_region ? 0 : -ENOMEM;
 }
 
 /**
  * kpkeys_depot_start - hand the first block to the depot; guards are on
+ *
+ * Needs no flush: this is the only CPU, and nobody attacks it yet.
  */
 void __init kpkeys_depot_start(void)
 {
-	if (publish(boot_region))
+	if (publish(boot_region, KPKEYS_REGION_PAGES) < 0)
 		panic("kpkeys: no memory for the page-table pool");
 	kpkeys_event(&kpkeys_events.pool_blocks);
 }
@@ -270,6 +331,7 @@ static struct kpkeys_region *unlink_idle(int nid)
 			    node->nr_free < region->nr_free + KPKEYS_RESERVE)
 				continue;
 			list_del_init(&region->list);
+			region->leaving = true;
 			node->nr_free -= region->nr_free;
 			kpkeys_state.region_pages -= region->nr_owned;
 			kpkeys_state.nr_regions--;
@@ -284,25 +346,53 @@ static struct kpkeys_region *unlink_idle_locked(int nid)
 	struct kpkeys_region *region;
 	unsigned long flags;
 
-	raw_spin_lock_irqsave(&kpkeys_node_lock[nid], flags);
+	raw_spin_lock_irqsave(node_lock_of(nid), flags);
 	scoped_guard(kpkeys_hardened_pgtables)
 		region = unlink_idle(nid);
-	raw_spin_unlock_irqrestore(&kpkeys_node_lock[nid], flags);
+	raw_spin_unlock_irqrestore(node_lock_of(nid), flags);
 	return region;
 }
 
-/* Runs of owned pages; the header goes last, it says which they are. */
+/*
+ * The next run of pages to go. That with the header is the last, because the
+ * header says which they are: each call asks it, under its key, and has the
+ * pages forgotten before they are anybody else's. What the caller keeps
+ * while TLBs are flushed is ordinary memory.
+ */
+static unsigned int next_run(struct kpkeys_region *region, void **addr)
+{
+	unsigned int header = page_slot(region), start, end, first = 0, nr = 0;
+
+	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_has_ptp_key(region) || !region->leaving ||
+	    region->index != region_index(region)) {
+		kpkeys_freelist_error("region", region);
+		return 0;
+	}
+	for_each_set_bitrange(start, end, region->owned, KPKEYS_REGION_PAGES) {
+		first = start;
+		nr = end - start;
+		if (header < start || header >= end)
+			break;
+	}
+	bitmap_clear(region->owned, first, nr);
+	*addr = slot_page(region, first);
+	return nr;
+}
+
 static void release(struct kpkeys_region *region)
 {
-	DECLARE_BITMAP(owned, KPKEYS_REGION_PAGES);
-	unsigned int start, end;
-	struct kpkeys_region at = { .index = region->index };
+	void *addr = region;
+	unsigned int nr;
 
-	bitmap_copy(owned, region->owned, KPKEYS_REGION_PAGES);
-	for_each_set_bitrange(start, end, owned, KPKEYS_REGION_PAGES) {
-		kpkeys_pool_forget(slot_page(&at, start), end - start);
-		kpkeys_block_free(slot_page(&at, start), end - start);
-	}
+	do {
+		nr = next_run(region, &addr);
+		kpkeys_pool_forget(addr, nr);
+		if (nr)
+			kpkeys_block_free(addr, nr);
+	} while (nr && ((void *)region < addr ||
+			(void *)region >= addr + nr * PAGE_SIZE));
+	kpkeys_freelist_report();
 }
 
 static unsigned long shrink_node(int nid, unsigned long nr_pages)

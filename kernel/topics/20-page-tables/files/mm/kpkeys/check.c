@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The checker: every page-table page carries its key, every page of secrets
- * theirs, and nothing else does.
+ * theirs, and nothing else does; and the kernel image maps none of them without.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
@@ -58,16 +58,6 @@ static bool check_table(void *ptp, int level, const char *name, void *arg)
 	return true;
 }
 
-static void check_secret(void *page, void *arg)
-{
-	struct kpkeys_check *check = arg;
-
-	if (!is_keyed(page, KPKEYS_PKEY_SECRET)) {
-		check->secret_unkeyed++;
-		finding(check, "UNKEYED", __pa(page) >> PAGE_SHIFT, 0, "secret");
-	}
-}
-
 static void check_tasks(struct kpkeys_check *check)
 {
 	struct task_struct *p, *t;
@@ -95,8 +85,6 @@ static void check_page(struct kpkeys_check *check, unsigned long pfn, int pkey)
 {
 	if (pkey == KPKEYS_PKEY_STATE)
 		check->state_keyed++;
-	else if (pkey == KPKEYS_PKEY_SECRET)
-		check->secret_keyed++;
 	else
 		check->keyed++;
 	if (is_foreign(pfn_to_page(pfn))) {
@@ -137,6 +125,35 @@ static void check_memory(struct kpkeys_check *check)
 	}
 }
 
+/* Memory of the page allocator may become a table at any time. */
+static void check_image_page(struct kpkeys_check *check, unsigned long addr)
+{
+	unsigned long pfn = PHYS_PFN(arch_kpkeys_phys(addr));
+	int pkey;
+
+	if (!pfn_valid(pfn))
+		return;
+	pkey = arch_kpkeys_addr_pkey((unsigned long)pfn_to_kaddr(pfn));
+	if (pkey > KPKEYS_PKEY_DEFAULT && arch_kpkeys_addr_pkey(addr) != pkey)
+		finding(check, "ALIAS", pfn, 0, "kernel image");
+	else if (!PageReserved(pfn_to_page(pfn)))
+		finding(check, "FREED", pfn, 0, "kernel image");
+	else
+		return;
+	check->aliased++;
+}
+
+static void check_image(struct kpkeys_check *check)
+{
+	struct range image = arch_kpkeys_image();
+	unsigned long addr;
+
+	for (addr = image.start; addr < image.end; addr += PAGE_SIZE)
+		if (arch_kpkeys_addr_pkey(addr) >= 0)
+			check_image_page(check, addr);
+	touch_nmi_watchdog();
+}
+
 static int check_stopped(void *arg)
 {
 	struct kpkeys_check *check = arg;
@@ -144,14 +161,12 @@ static int check_stopped(void *arg)
 	kpkeys_walk_kernel(check_table, check);
 	check_tasks(check);
 	check_memory(check);
-	kpkeys_walk_secrets(check_secret, check);
+	check_image(check);
 	check->pool_free = kpkeys_pool_nr_free();
 	check->pool_used = kpkeys_pool_nr_used();
 	check->headers = kpkeys_state.nr_regions;
-	check->single = kpkeys_nr_single();
 	check->boot = kpkeys_state.boot_pages - kpkeys_depot_nr_orphans();
 	check->state = kpkeys_state.state_pages;
-	check->secret = kpkeys_state.secret_pages;
 	return 0;
 }
 
@@ -165,14 +180,10 @@ void kpkeys_check(struct kpkeys_check *check)
 	/* In the order in which CPUs come up; a new one forks. */
 	cpus_read_lock();
 	get_online_mems();
-	kpkeys_secrets_freeze();
 	stop_machine_cpuslocked(check_stopped, check, NULL);
-	kpkeys_secrets_thaw();
 	put_online_mems();
 	cpus_read_unlock();
-	check->ok = !check->ptp_unkeyed && !check->foreign &&
+	check->ok = !check->ptp_unkeyed && !check->foreign && !check->aliased &&
 		    check->keyed == kpkeys_check_expected(check) &&
-		    check->state_keyed == check->state &&
-		    !check->secret_unkeyed &&
-		    check->secret_keyed == check->secret;
+		    check->state_keyed == check->state;
 }

@@ -20,26 +20,22 @@ struct kpkeys_finding {
  * @ptp_unkeyed: of them, without the key in some alias
  * @keyed: pages of the direct map with the page-table key
  * @state_keyed: pages with the key of the gate's own state
- * @secret_keyed: pages with the key of secrets
- * @secret_unkeyed: pages of secrets without it in some alias
  * @foreign: keyed pages that are free, in slab or on an LRU
+ * @aliased: pages that the kernel image maps without their key, or that it maps
+ *	although they were given to the page allocator
  * @pool_free: keyed pages waiting in the pool
  * @pool_used: pages of the pool in use
  * @headers: pages of the pool that hold its bitmaps
- * @single: page-table pages that never were in the pool
  * @boot: tables keyed where they were, and not freed since
  * @state: pages of the gate's own state
- * @secret: pages of secrets
  * @nr_findings: entries in @finding
  * @finding: the first of them
  */
 struct kpkeys_check {
 	bool			ok;
 	unsigned long		ptp_total, ptp_unkeyed;
-	unsigned long		keyed, state_keyed, foreign;
-	unsigned long		secret_keyed, secret_unkeyed;
+	unsigned long		keyed, state_keyed, foreign, aliased;
 	unsigned long		pool_free, pool_used, headers, boot, state;
-	unsigned long		secret, single;
 	unsigned int		nr_findings;
 	struct kpkeys_finding	finding[KPKEYS_MAX_FINDINGS];
 };
@@ -48,7 +44,7 @@ static inline unsigned long
 kpkeys_check_expected(const struct kpkeys_check *check)
 {
 	return check->pool_free + check->pool_used + check->headers +
-	       check->single + check->boot;
+	       check->boot;
 }
 
 void kpkeys_check(struct kpkeys_check *check);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* debugfs: kpkeys/mode, backend, design, stats, check and shrink */
+/* debugfs: kpkeys/mode, backend, stats, check and shrink */
 #include <linux/debugfs.h>
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -66,14 +66,6 @@ static int backend_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(backend);
 
-static int design_show(struct seq_file *m, void *v)
-{
-	seq_printf(m, "%s\n",
-		   kpkeys_pgtables_enabled() ? kpkeys_design_name() : "off");
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(design);
-
 #define SUM(field) ({							\
 	unsigned long __sum = 0;					\
 	int __cpu;							\
@@ -98,15 +90,17 @@ static int stats_show(struct seq_file *m, void *v)
 {
 	const struct kpkeys_events *e = &kpkeys_events;
 
+#ifdef CONFIG_KPKEYS_STATS
 	show(m, "pkey_reg_writes", SUM(reg_writes));
 	show(m, "sections", SUM(sections));
 	show(m, "publishes", SUM(publishes));
+	show(m, "pool_hits", SUM(pool_hits));
+#endif
 	show(m, "repeats", SUM(repeats));
 	show(m, "exceptions_open", SUM(exceptions_open));
 	show(m, "left_open", SUM(left_open));
 	show(m, "violations", SUM(violations));
-	show(m, "pool_hits", SUM(pool_hits));
-	show(m, "secret_sections", SUM(secrets));
+	show(m, "searched", SUM(searched));
 	show_event(m, "pool_refills", &e->pool_refills);
 	show_event(m, "pool_refill_failures", &e->pool_refill_failures);
 	show_event(m, "pages_keyed", &e->pages_keyed);
@@ -121,8 +115,6 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "pool_used", kpkeys_pool_nr_used());
 	show(m, "boot_pages", kpkeys_state.boot_pages);
 	show(m, "state_pages", kpkeys_state.state_pages);
-	show(m, "secret_pages", kpkeys_state.secret_pages);
-	show(m, "secret_slots_used", kpkeys_secret_nr_used());
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(stats);
@@ -144,14 +136,11 @@ static void show_check(struct seq_file *m, const struct kpkeys_check *check)
 	show(m, "pool_free", check->pool_free);
 	show(m, "pool_used", check->pool_used);
 	show(m, "pool_headers", check->headers);
-	show(m, "single_pages", check->single);
 	show(m, "boot_pages", check->boot);
 	show(m, "state_keyed", check->state_keyed);
 	show(m, "state_pages", check->state);
-	show(m, "secret_keyed", check->secret_keyed);
-	show(m, "secret_unkeyed", check->secret_unkeyed);
-	show(m, "secret_pages", check->secret);
 	show(m, "keyed_foreign", check->foreign);
+	show(m, "image_aliases", check->aliased);
 	for (i = 0; i < check->nr_findings; i++)
 		show_finding(m, &check->finding[i]);
 	seq_printf(m, "verdict %s\n", check->ok ? "ok" : "FAILED");
@@ -183,47 +172,15 @@ static int shrink_set(void *data, u64 nr_pages)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(shrink_fops, NULL, shrink_set, "%llu\n");
 
-#ifdef CONFIG_KPKEYS_KUNIT_TEST
-/* Go back to user space with a gate open: what the way out must notice. */
-static int leave_open_set(void *data, u64 value)
-{
-	/* As in a guard: a switch between register and copy makes the copy fault. */
-	guard(preempt)();
-	if (!kpkeys_pgtables_enabled())
-		return 0;
-	if (value == KPKEYS_LVL_SECRET)
-		__kpkeys_raise(KPKEYS_LVL_SECRET, KPKEYS_LVL_DEFAULT);
-	else
-		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
-	return 0;
-}
-DEFINE_DEBUGFS_ATTRIBUTE(leave_open_fops, NULL, leave_open_set, "%llu\n");
-
-/* Key one block more: what benchmarks count. */
-static int grow_set(void *data, u64 value)
-{
-	if (!kpkeys_pgtables_enabled())
-		return 0;
-	return kpkeys_depot_refill(numa_mem_id(), GFP_KERNEL);
-}
-DEFINE_DEBUGFS_ATTRIBUTE(grow_fops, NULL, grow_set, "%llu\n");
-#endif
-
 static int __init kpkeys_debugfs_init(void)
 {
 	struct dentry *dir = debugfs_create_dir("kpkeys", NULL);
 
 	debugfs_create_file("mode", 0600, dir, NULL, &mode_fops);
 	debugfs_create_file("backend", 0400, dir, NULL, &backend_fops);
-	debugfs_create_file("design", 0400, dir, NULL, &design_fops);
 	debugfs_create_file("stats", 0400, dir, NULL, &stats_fops);
 	debugfs_create_file("check", 0400, dir, NULL, &check_fops);
 	debugfs_create_file_unsafe("shrink", 0200, dir, NULL, &shrink_fops);
-#ifdef CONFIG_KPKEYS_KUNIT_TEST
-	debugfs_create_file_unsafe("leave_open", 0200, dir, NULL,
-				   &leave_open_fops);
-	debugfs_create_file_unsafe("grow", 0200, dir, NULL, &grow_fops);
-#endif
 	return 0;
 }
 late_initcall(kpkeys_debugfs_init);

@@ -38,23 +38,52 @@ struct kpkeys_region *kpkeys_find_region(const void *page)
 
 	if (!region)
 		return NULL;
-	if (arch_kpkeys_addr_pkey((unsigned long)region) !=
-	    KPKEYS_PKEY_PGTABLES || region->index != index) {
+	if (!kpkeys_has_ptp_key(region) || region->index != index) {
 		kpkeys_freelist_error("region", region);
 		return NULL;
 	}
 	return region;
 }
 
+DEFINE_PER_CPU(struct kpkeys_note, kpkeys_note);
+
 /**
  * kpkeys_freelist_error - something that leads to free pages was changed
  * @what: what it was
  * @where: its address
+ *
+ * Counts it. The gate may be open here and a node locked: what is printed
+ * comes from kpkeys_freelist_report(), the last one if there are several.
  */
 void kpkeys_freelist_error(const char *what, const void *where)
 {
+	guard(irqsave)();
 	kpkeys_event(&kpkeys_events.freelist_errors);
-	pr_err_ratelimited("corrupted pool: %s at %px; not used\n", what, where);
+	raw_cpu_write(kpkeys_note.where, where);
+	raw_cpu_write(kpkeys_note.what, what);
+}
+
+static struct kpkeys_note take_note(void)
+{
+	struct kpkeys_note note;
+
+	guard(irqsave)();
+	note = *raw_cpu_ptr(&kpkeys_note);
+	raw_cpu_write(kpkeys_note.what, NULL);
+	return note;
+}
+
+void __kpkeys_freelist_report(void)
+{
+	struct kpkeys_note note;
+
+	/* In somebody else's section: the next call does it. */
+	if (raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT)
+		return;
+	note = take_note();
+	if (note.what)
+		pr_err_ratelimited("corrupted pool: %s at %p; not used\n",
+				   note.what, note.where);
 }
 
 /**
@@ -99,10 +128,17 @@ static bool above_reserve(struct kpkeys_node *node, bool reserve,
 	return node->nr_free >= nr + (reserve ? 0 : KPKEYS_RESERVE);
 }
 
+/* Each is looked at before its link is: what has no key leads nowhere. */
 static void *pop_orphan(struct kpkeys_node *node)
 {
 	void *page = node->orphans;
 
+	if (!kpkeys_has_ptp_key(page)) {
+		kpkeys_freelist_error("list of freed boot tables", page);
+		node->orphans = NULL;
+		node->nr_orphans = 0;
+		return NULL;
+	}
 	node->orphans = *(void **)page;
 	node->nr_orphans--;
 	return page;
@@ -112,6 +148,10 @@ static void push_orphan(int nid, void *page)
 {
 	struct kpkeys_node *node = node_of(nid);
 
+	if (!kpkeys_has_ptp_key(page)) {
+		kpkeys_freelist_error("freed page without the key", page);
+		return;
+	}
 	*(void **)page = node->orphans;
 	node->orphans = page;
 	node->nr_orphans++;
@@ -121,9 +161,11 @@ static void *take_one(struct kpkeys_node *node, bool reserve)
 {
 	struct kpkeys_region *region;
 	unsigned int slot;
+	void *page;
 
-	if (node->orphans)
-		return pop_orphan(node);
+	page = node->orphans ? pop_orphan(node) : NULL;
+	if (page)
+		return page;
 	if (!above_reserve(node, reserve, 1))
 		return NULL;
 	region = first_region(node);
@@ -136,7 +178,7 @@ static void *take_one(struct kpkeys_node *node, bool reserve)
 /**
  * kpkeys_depot_fill - move pages to this CPU's magazine
  * @nid: node
- * @reserve: may the reserve be used?
+ * @reserve: may the reserve be used? For one page: others need it as well
  * @nr: how many at most
  *
  * Inside a section, interrupts off. The pages go straight from keyed memory
@@ -150,15 +192,15 @@ unsigned int kpkeys_depot_fill(int nid, bool reserve, unsigned int nr)
 	unsigned int n = 0;
 	void *page;
 
-	raw_spin_lock(&kpkeys_node_lock[nid]);
+	raw_spin_lock(node_lock_of(nid));
 	while (n < nr) {
-		page = take_one(node, reserve);
+		page = take_one(node, reserve && !n);
 		if (!page)
 			break;
 		raw_cpu_write(kpkeys_cpu.mag.page[n++], page);
 	}
 	raw_cpu_write(kpkeys_cpu.mag.nr, n);
-	raw_spin_unlock(&kpkeys_node_lock[nid]);
+	raw_spin_unlock(node_lock_of(nid));
 	return n;
 }
 
@@ -210,18 +252,18 @@ void *kpkeys_depot_take(int nid, unsigned int order, bool reserve)
 	struct kpkeys_node *node = node_of(nid);
 	void *page = NULL;
 
-	raw_spin_lock(&kpkeys_node_lock[nid]);
+	raw_spin_lock(node_lock_of(nid));
 	if (!order)
 		page = take_one(node, reserve);
 	else if (above_reserve(node, reserve, 2))
 		page = take_pair(node);
-	raw_spin_unlock(&kpkeys_node_lock[nid]);
+	raw_spin_unlock(node_lock_of(nid));
 	return page;
 }
 
 static void put_slot(struct kpkeys_region *region, unsigned int slot)
 {
-	if (!test_bit(slot, region->owned) || test_bit(slot, region->free)) {
+	if (test_bit(slot, region->free) || slot == page_slot(region)) {
 		kpkeys_freelist_error("page freed twice or not ours",
 				      slot_page(region, slot));
 		return;
@@ -236,19 +278,20 @@ static void put_slot(struct kpkeys_region *region, unsigned int slot)
  * kpkeys_depot_put - take a page back
  * @page: its address
  *
- * Inside a section, interrupts off.
+ * Inside a section, interrupts off. Boot tables may lie between the chunks of
+ * a region.
  */
 void kpkeys_depot_put(void *page)
 {
 	struct kpkeys_region *region = kpkeys_find_region(page);
 	int nid = region ? region->nid : page_to_nid(virt_to_page(page));
 
-	raw_spin_lock(&kpkeys_node_lock[nid]);
-	if (region)
+	raw_spin_lock(node_lock_of(nid));
+	if (region && test_bit(page_slot(page), region->owned))
 		put_slot(region, page_slot(page));
 	else
 		push_orphan(nid, page);
-	raw_spin_unlock(&kpkeys_node_lock[nid]);
+	raw_spin_unlock(node_lock_of(nid));
 }
 
 /**

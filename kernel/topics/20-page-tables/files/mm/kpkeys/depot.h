@@ -5,12 +5,13 @@
 
 #include <linux/bitmap.h>
 #include <linux/mm.h>
+#include <linux/percpu.h>
 #include <linux/spinlock.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
 
-/* Pages of a node that only allocations which cannot sleep may take. */
+/* Pages of a node that only allocations which cannot sleep may take, one by one. */
 #define KPKEYS_RESERVE	32
 
 /**
@@ -18,6 +19,7 @@
  * @list: in one of the node's lists while it has free pages
  * @index: page frame number by KPKEYS_REGION_PAGES
  * @nid: node
+ * @leaving: in no list any more, on its way back to the page allocator
  * @nr_owned: pages that belong to the pool, with the one that holds this
  * @nr_free: of them, how many are in the depot
  * @owned: which
@@ -27,15 +29,27 @@ struct kpkeys_region {
 	struct list_head	list;
 	unsigned long		index;
 	int			nid;
+	bool			leaving;
 	unsigned int		nr_owned;
 	unsigned int		nr_free;
 	DECLARE_BITMAP(owned, KPKEYS_REGION_PAGES);
 	DECLARE_BITMAP(free, KPKEYS_REGION_PAGES);
 };
 
+/**
+ * struct kpkeys_note - what this CPU found and has not printed yet
+ * @what: what was changed, or NULL
+ * @where: its address
+ */
+struct kpkeys_note {
+	const char	*what;
+	const void	*where;
+};
+
 /* depot.c */
 extern raw_spinlock_t kpkeys_node_lock[MAX_NUMNODES];
 extern struct xarray kpkeys_regions;
+DECLARE_PER_CPU(struct kpkeys_note, kpkeys_note);
 
 static inline unsigned long region_index(const void *page)
 {
@@ -53,9 +67,25 @@ static inline void *slot_page(const struct kpkeys_region *region,
 	return pfn_to_kaddr((region->index << KPKEYS_REGION_ORDER) + slot);
 }
 
+/* Node numbers come from ordinary memory: none leads out of the array. */
+static inline unsigned int node_index(int nid)
+{
+	return nid & (MAX_NUMNODES - 1);
+}
+
 static inline struct kpkeys_node *node_of(int nid)
 {
-	return &kpkeys_state.node[nid];
+	return &kpkeys_state.node[node_index(nid)];
+}
+
+static inline raw_spinlock_t *node_lock_of(int nid)
+{
+	return &kpkeys_node_lock[node_index(nid)];
+}
+
+static inline bool kpkeys_has_ptp_key(const void *addr)
+{
+	return arch_kpkeys_addr_pkey((unsigned long)addr) == KPKEYS_PKEY_PGTABLES;
 }
 
 struct kpkeys_region *kpkeys_find_region(const void *page);
@@ -64,13 +94,26 @@ unsigned int kpkeys_depot_fill(int nid, bool reserve, unsigned int nr);
 void *kpkeys_depot_take(int nid, unsigned int order, bool reserve);
 void kpkeys_depot_put(void *page);
 void kpkeys_freelist_error(const char *what, const void *where);
+void __kpkeys_freelist_report(void);
+
+/**
+ * kpkeys_freelist_report - print what kpkeys_freelist_error() found
+ *
+ * For whoever calls into the depot, behind its section and its locks.
+ */
+static inline void kpkeys_freelist_report(void)
+{
+	if (unlikely(raw_cpu_read(kpkeys_note.what)))
+		__kpkeys_freelist_report();
+}
 
 /* blocks.c */
-int kpkeys_depot_refill(int nid, gfp_t gfp);
+int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp);
 void kpkeys_depot_refill_later(void);
 int kpkeys_depot_bootstrap(void);
 void *kpkeys_block_alloc(int nid, gfp_t gfp, unsigned int order);
 int kpkeys_block_key(void *addr, unsigned int order, int pkey);
+bool kpkeys_block_has_key(const void *addr, size_t size, int pkey);
 void kpkeys_block_free(void *addr, unsigned int nr);
 void kpkeys_depot_start(void);
 

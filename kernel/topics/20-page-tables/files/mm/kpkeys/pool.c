@@ -6,8 +6,10 @@
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
+#include <linux/cpuset.h>
 #include <linux/gfp.h>
 #include <linux/memcontrol.h>
+#include <linux/mempolicy.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/topology.h>
@@ -44,9 +46,20 @@ static bool is_sound(void *addr)
 	return true;
 }
 
+/* What is not sound is left alone for good; the other half is not lost. */
 static bool are_sound(void *addr, unsigned int order)
 {
-	return is_sound(addr) && (!order || is_sound(addr + PAGE_SIZE));
+	void *second = addr + PAGE_SIZE;
+	bool sound = is_sound(addr), both;
+
+	if (likely(!order))
+		return sound;
+	both = is_sound(second);
+	if (sound && both)
+		return true;
+	if (sound || both)
+		kpkeys_depot_put(sound ? addr : second);
+	return false;
 }
 
 static void take_mark(struct page *page)
@@ -59,6 +72,10 @@ static void take_mark(struct page *page)
 
 static bool put_mark(struct page *page)
 {
+	if (!kpkeys_ptp_owns(page)) {
+		kpkeys_freelist_error("freed page without the key", page);
+		return false;
+	}
 	if (page_private(page) == free_mark(page)) {
 		kpkeys_freelist_error("page freed twice", page);
 		return false;
@@ -85,7 +102,7 @@ static void *mag_pop(int nid, bool reserve)
 	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
 
 	if (n)
-		raw_cpu_inc(kpkeys_counters.pool_hits);
+		kpkeys_count(pool_hits, 1);
 	else
 		n = kpkeys_depot_fill(nid, reserve, BATCH);
 	if (!n)
@@ -122,18 +139,72 @@ static void *take_cleared(unsigned int order, int nid, gfp_t gfp)
 
 	local_irq_save(flags);
 	scoped_guard(kpkeys_hardened_pgtables) {
-		/* What is not sound is left alone for good. */
 		do {
 			addr = take(order, nid, reserve);
 		} while (addr && !are_sound(addr, order));
 		if (addr && want_init_on_alloc(gfp))
 			memset(addr, 0, PAGE_SIZE << order);
 	}
+	kpkeys_freelist_report();
 	local_irq_restore(flags);
 	return addr;
 }
 
-static void *take_on_any_node(unsigned int order, int nid, gfp_t gfp)
+/*
+ * Memory policy, as alloc_pages() follows it for whoever names no node: the
+ * preferred node is the policy's, and MPOL_BIND and cpusets bound where else
+ * to look and where to grow. Two differences: who cannot wait takes what the
+ * pool has, and weights and the order of nodes are those of slabs.
+ */
+#ifdef CONFIG_NUMA
+static struct mempolicy *policy_of(gfp_t gfp)
+{
+	if (in_interrupt() || (gfp & __GFP_THISNODE))
+		return NULL;
+	return current->mempolicy;
+}
+
+static int policy_node(gfp_t gfp)
+{
+	return unlikely(policy_of(gfp)) ? mempolicy_slab_node() : numa_mem_id();
+}
+
+static nodemask_t *policy_nodes(gfp_t gfp)
+{
+	struct mempolicy *policy = policy_of(gfp);
+
+	if (!policy || policy->mode != MPOL_BIND ||
+	    !apply_policy_zone(policy, gfp_zone(gfp)) ||
+	    !cpuset_nodemask_valid_mems_allowed(&policy->nodes))
+		return NULL;
+	return &policy->nodes;
+}
+#else
+static int policy_node(gfp_t gfp) { return numa_mem_id(); }
+static nodemask_t *policy_nodes(gfp_t gfp) { return NULL; }
+#endif
+
+static bool may_use_node(int nid, nodemask_t *nodes, gfp_t gfp)
+{
+	return !gfpflags_allow_blocking(gfp) ||
+	       ((!nodes || node_isset(nid, *nodes)) &&
+		cpuset_zone_allowed(NODE_DATA(nid)->node_zones, gfp));
+}
+
+/* The nearest one in the task's cpuset. */
+static int cpuset_node(int nid, gfp_t gfp)
+{
+	struct zoneref *z;
+
+	if (cpuset_zone_allowed(NODE_DATA(nid)->node_zones, gfp | __GFP_HARDWALL))
+		return nid;
+	z = first_zones_zonelist(node_zonelist(nid, gfp), gfp_zone(gfp),
+				 &cpuset_current_mems_allowed);
+	return zonelist_zone(z) ? zonelist_node_idx(z) : nid;
+}
+
+static void *take_on_any_node(unsigned int order, int nid, nodemask_t *nodes,
+			      gfp_t gfp)
 {
 	void *addr = take_cleared(order, nid, gfp);
 	int other;
@@ -141,43 +212,77 @@ static void *take_on_any_node(unsigned int order, int nid, gfp_t gfp)
 	if (gfp & __GFP_THISNODE)
 		return addr;
 	for_each_node_state(other, N_MEMORY)
-		if (!addr && other != nid)
+		if (!addr && other != nid && may_use_node(other, nodes, gfp))
 			addr = take_cleared(order, other, gfp);
 	return addr;
 }
 
-/* What a refill gets may be on another node: look there before the next one. */
-static void *take_or_refill(unsigned int order, int nid, gfp_t gfp)
+/* What a refill gets may be on another node: that is where to look first. */
+static void *refill_and_take(unsigned int order, int nid, nodemask_t *nodes,
+			     gfp_t gfp)
 {
-	bool blocking = gfpflags_allow_blocking(gfp);
-	void *addr = take_cleared(order, nid, gfp);
-	bool more = true;
+	void *addr = NULL;
+	int from;
 
-	while (!addr && more) {
-		more = blocking && !kpkeys_depot_refill(nid, gfp);
-		addr = take_on_any_node(order, nid, gfp);
+	do {
+		from = kpkeys_depot_refill(nid, nodes, gfp);
+		if (from >= 0)
+			addr = take_cleared(order, from, gfp);
+	} while (!addr && from >= 0);
+	return addr;
+}
+
+static void *take_or_refill(unsigned int order, int wanted, gfp_t gfp)
+{
+	int nid = wanted == NUMA_NO_NODE ? policy_node(gfp) : wanted;
+	nodemask_t *nodes;
+	void *addr;
+
+	if (cpusets_enabled() && wanted == NUMA_NO_NODE)
+		nid = cpuset_node(nid, gfp);
+	addr = take_cleared(order, nid, gfp);
+	if (unlikely(!addr)) {
+		nodes = wanted == NUMA_NO_NODE ? policy_nodes(gfp) : NULL;
+		if (gfpflags_allow_blocking(gfp))
+			addr = refill_and_take(order, nid, nodes, gfp);
+		if (!addr)
+			addr = take_on_any_node(order, nid, nodes, gfp);
 	}
-	if (!blocking)
+	if (!gfpflags_allow_blocking(gfp))
 		kpkeys_depot_refill_later();
 	return addr;
 }
 
-static void give_back(struct page *page, unsigned int order)
+static void put_pages(struct page *page, unsigned int order, unsigned int good)
 {
+	bool local = !order && page_to_nid(page) == numa_mem_id();
 	void *addr = page_address(page);
-	unsigned long flags;
-	unsigned int i;
 
-	local_irq_save(flags);
-	scoped_guard(kpkeys_hardened_pgtables) {
+	guard(kpkeys_hardened_pgtables)();
+	for (; good; good >>= 1, addr += PAGE_SIZE) {
+		if (!(good & 1))
+			continue;
 		if (want_init_on_free())
-			memset(addr, 0, PAGE_SIZE << order);
-		if (!order && page_to_nid(page) == numa_mem_id())
+			memset(addr, 0, PAGE_SIZE);
+		if (local)
 			mag_push(addr);
 		else
-			for (i = 0; i < 1U << order; i++)
-				kpkeys_depot_put(addr + i * PAGE_SIZE);
+			kpkeys_depot_put(addr);
 	}
+}
+
+/* A half that cannot go back does not keep the other. */
+static void give_back(struct page *page, unsigned int order)
+{
+	unsigned int i, good = 0;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	for (i = 0; i < 1U << order; i++)
+		good |= put_mark(page + i) << i;
+	if (good)
+		put_pages(page, order, good);
+	kpkeys_freelist_report();
 	local_irq_restore(flags);
 }
 
@@ -187,15 +292,11 @@ struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid)
 	unsigned int i;
 	void *addr;
 
-	if (WARN_ON_ONCE(order > 1))
+	/* Not compound: who wants that asks the page for its order later. */
+	if (WARN_ON_ONCE(order > !(gfp & __GFP_COMP)))
 		return NULL;
-	if (nid == NUMA_NO_NODE)
-		nid = numa_mem_id();
 
-	if (kpkeys_keys_singly(gfp))
-		addr = kpkeys_single_alloc(nid, gfp, order);
-	else
-		addr = take_or_refill(order, nid, gfp);
+	addr = take_or_refill(order, nid, gfp);
 	if (!addr)
 		return NULL;
 	page = virt_to_page(addr);
@@ -211,15 +312,8 @@ struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid)
 
 void kpkeys_ptp_free(struct page *page, unsigned int order)
 {
-	unsigned int i;
-
 	if (memcg_kmem_online())
 		memcg_kmem_uncharge_page(page, order);
-	if (kpkeys_single_free(page, order))
-		return;
-	for (i = 0; i < 1U << order; i++)
-		if (!put_mark(page + i))
-			return;
 	give_back(page, order);
 }
 
@@ -266,6 +360,5 @@ unsigned long kpkeys_pool_nr_used(void)
  */
 bool kpkeys_ptp_owns(struct page *page)
 {
-	return arch_kpkeys_addr_pkey((unsigned long)page_address(page)) ==
-	       KPKEYS_PKEY_PGTABLES;
+	return kpkeys_has_ptp_key(page_address(page));
 }

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Hardened page tables: the start, and the proof that keys do something. */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/init.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/uaccess.h>
+
+#include "depot.h"
+#include "internal.h"
+
+static void __init key_state(void)
+{
+	unsigned int cpu;
+
+	kpkeys_key_static(lm_alias(&kpkeys_state), sizeof(kpkeys_state),
+			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+	for_each_possible_cpu(cpu)
+		kpkeys_key_static(per_cpu_ptr(&kpkeys_cpu, cpu),
+				  sizeof(kpkeys_cpu), KPKEYS_PKEY_STATE,
+				  &kpkeys_state.state_pages);
+}
+
+static bool __init is_denied(void *addr)
+{
+	unsigned long value = READ_ONCE(*(unsigned long *)addr);
+
+	return copy_to_kernel_nofault(addr, &value, sizeof(value));
+}
+
+/*
+ * The checker sees that keys are there, not that they stop anybody. A kernel
+ * that only believes to be protected is worse than one that does not start.
+ */
+static void __init prove_keys(void)
+{
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0,
+					     NUMA_NO_NODE);
+	bool denied;
+
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.proving = true;
+	/* Without this barrier, a lowering that waits for none may be yet to come. */
+	arch_kpkeys_flush();
+	denied = page && is_denied(page_address(page)) &&
+		 is_denied(&kpkeys_state.boot_pages);
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.proving = false;
+	if (!denied)
+		panic("kpkeys: keys do not stop accesses on this machine; kpkeys=off starts without them");
+	kpkeys_ptp_free(page, 0);
+}
+
+/**
+ * kpkeys_hardened_pgtables_init - protect the page tables of this machine
+ *
+ * Called once, on the boot CPU, when it is set up and no other runs. The
+ * order matters: the pool must be able to serve the splits that keying the
+ * boot tables causes, and the guards must work before the first live table is
+ * keyed. Static keys are still patched in place here, so that no guard can be
+ * met half enabled.
+ */
+void __init kpkeys_hardened_pgtables_init(void)
+{
+	const char *reason = kpkeys_wanted() ? arch_kpkeys_unsupported() :
+					       "kpkeys=off";
+
+	if (reason) {
+		kpkeys_state.mode = KPKEYS_OFF;
+		pr_info("off: %s\n", reason);
+		return;
+	}
+	if (kpkeys_depot_bootstrap())
+		panic("kpkeys: no memory for the page-table pool");
+
+	static_branch_enable(&kpkeys_pgtables_key);
+	kpkeys_depot_start();
+	kpkeys_key_boot_tables();
+	key_state();
+	kpkeys_flush();
+	prove_keys();
+
+	pr_info("page tables hardened: mode %s, backend %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
+		kpkeys_mode_names[kpkeys_state.mode], arch_kpkeys_backend(),
+		kpkeys_state.boot_pages, kpkeys_state.region_pages,
+		atomic_long_read(&kpkeys_events.direct_map_splits));
+}
