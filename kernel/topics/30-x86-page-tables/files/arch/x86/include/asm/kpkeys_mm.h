@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* For x86 code that sets up CPUs or changes the kernel's own mappings. */
+#ifndef _ASM_X86_KPKEYS_MM_H
+#define _ASM_X86_KPKEYS_MM_H
+
+#include <linux/kpkeys.h>
+#include <linux/string.h>
+#include <asm/pgtable_types.h>
+
+#ifdef CONFIG_KPKEYS
+bool kpkeys_uses_pks(void);
+void kpkeys_setup_cpu(void);
+int kpkeys_set_memory(unsigned long addr, int numpages, pgprot_t set,
+		      pgprot_t clr, bool alias);
+void kpkeys_copy_entries(void *to, const void *from, unsigned int nr);
+void kpkeys_unmap_freed_image(void);
+int kpkeys_unmap_image(unsigned long begin, unsigned long end);
+#else
+static inline bool kpkeys_uses_pks(void) { return false; }
+static inline void kpkeys_setup_cpu(void) { }
+static inline void kpkeys_copy_entries(void *to, const void *from,
+				       unsigned int nr)
+{
+	memcpy(to, from, nr * sizeof(pgd_t));
+}
+
+static inline void kpkeys_unmap_freed_image(void) { }
+static inline int kpkeys_unmap_image(unsigned long begin, unsigned long end)
+{
+	return 0;
+}
+#endif
+
+#endif /* _ASM_X86_KPKEYS_MM_H */
