@@ -5,7 +5,7 @@
 #include <linux/efi.h>
 #include <linux/init.h>
 #include <linux/kprobes.h>
-#include <linux/kpkeys.h>
+#include <linux/kpkeys_arch.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
@@ -19,12 +19,6 @@
 #include <asm/tlbflush.h>
 #include <asm/trap_pf.h>
 
-#include "../../../mm/kpkeys/internal.h"
-
-static bool uses_wp(void)
-{
-	return cpu_feature_enabled(X86_FEATURE_KPKEYS_WP);
-}
 
 /**
  * arch_kpkeys_set_pkey - change the key of kernel mappings
@@ -32,9 +26,6 @@ static bool uses_wp(void)
  * @nr: number of pages
  * @pkey: the key
  * @alias: change the other mappings of these pages as well
- *
- * With write protection the CPU ignores the key: it says whose a read-only
- * page is.
  */
 int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 			 bool alias)
@@ -42,10 +33,6 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 	pteval_t set = (pteval_t)pkey << _PAGE_BIT_PKEY_BIT0;
 	pteval_t clr = _PAGE_PKEY_MASK & ~set;
 
-	if (uses_wp() && pkey == KPKEYS_PKEY_DEFAULT)
-		set |= _PAGE_RW;
-	else if (uses_wp())
-		clr |= _PAGE_RW;
 	return kpkeys_set_memory(addr, nr, __pgprot(set), __pgprot(clr), alias);
 }
 
@@ -58,45 +45,25 @@ void arch_kpkeys_flush(void)
 }
 
 /**
- * arch_kpkeys_addr_pkey - key of the mapping at a kernel address
+ * arch_kpkeys_leaf - the entry that maps a kernel address
  * @addr: any address
+ * @leaf: filled in
  *
- * Return: the key or -1 if nothing is mapped there. With write protection, a
- * page that is writable has no key, whatever its entry says.
+ * Return: false if nothing is mapped there.
  */
-int arch_kpkeys_addr_pkey(unsigned long addr)
+bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 {
 	unsigned int level;
-	pte_t *pte = lookup_address(addr, &level);
+	pte_t *ptep = lookup_address(addr, &level);
+	pteval_t val = ptep ? pte_val(*ptep) : 0;
 
-	if (!pte || !(pte_val(*pte) & _PAGE_PRESENT))
-		return -1;
-	if (uses_wp() && (pte_val(*pte) & _PAGE_RW))
-		return KPKEYS_PKEY_DEFAULT;
-	return (pte_val(*pte) & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
-}
-
-/**
- * arch_kpkeys_mapping_size - size of the page that maps a kernel address
- * @addr: any address
- *
- * Return: bytes, or 0 if nothing is mapped there.
- */
-unsigned long arch_kpkeys_mapping_size(unsigned long addr)
-{
-	unsigned int level;
-	pte_t *pte = lookup_address(addr, &level);
-
-	return pte ? page_level_size(level) : 0;
-}
-
-/**
- * arch_kpkeys_phys - physical address behind a mapped kernel address
- * @addr: any mapped address
- */
-phys_addr_t arch_kpkeys_phys(unsigned long addr)
-{
-	return slow_virt_to_phys((void *)addr);
+	if (!(val & _PAGE_PRESENT))
+		return false;
+	leaf->size = page_level_size(level);
+	leaf->phys = (val & PTE_PFN_MASK & ~(leaf->size - 1)) |
+		     (addr & (leaf->size - 1));
+	leaf->pkey = (val & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
+	return true;
 }
 
 /**
@@ -112,6 +79,67 @@ void *arch_kpkeys_alias(void *addr)
 	if (pa < __pa_symbol(_text) || pa >= __pa_symbol(_end))
 		return NULL;
 	return (void *)(pa - phys_base + __START_KERNEL_map);
+}
+
+/**
+ * arch_kpkeys_image - where the kernel image's mapping is
+ *
+ * Return: all that level2_kernel_pgt can map.
+ */
+struct range arch_kpkeys_image(void)
+{
+	return (struct range){
+		.start	= __START_KERNEL_map,
+		.end	= __START_KERNEL_map + KERNEL_IMAGE_SIZE,
+	};
+}
+
+static int unmap(unsigned long begin, unsigned long end)
+{
+	return set_memory_np_noalias(begin, (end - begin) >> PAGE_SHIFT);
+}
+
+/**
+ * kpkeys_unmap_image - unmap a part of the kernel image that is to be freed
+ * @begin: page-aligned address, in the image's mapping or in the direct map
+ * @end: where the part ends
+ *
+ * The pool may take these pages later, and keys them in the direct map only.
+ *
+ * Return: 0, or -errno: they must not be freed.
+ */
+int kpkeys_unmap_image(unsigned long begin, unsigned long end)
+{
+	if (!kpkeys_pgtables_enabled() || begin < __START_KERNEL_map)
+		return 0;
+	return unmap(begin, end);
+}
+
+/* The large page of the brk's end maps what is behind that, too. */
+static bool __init is_freed(unsigned long addr)
+{
+	return addr >= PAGE_ALIGN(_brk_end) || !PageReserved(virt_to_page(addr));
+}
+
+/**
+ * kpkeys_unmap_freed_image - unmap what the image maps of the page allocator's
+ *
+ * Before the pool takes its first block. The tables that this splits off are
+ * keyed together with the other boot tables.
+ */
+void __init kpkeys_unmap_freed_image(void)
+{
+	unsigned long end = ALIGN(_brk_end, PMD_SIZE), addr, next;
+
+	if (!kpkeys_wanted() || arch_kpkeys_unsupported())
+		return;
+	for (addr = (unsigned long)_text; addr < end; addr = next) {
+		next = addr + PAGE_SIZE;
+		while (next < end && is_freed(next) == is_freed(addr))
+			next += PAGE_SIZE;
+		if (is_freed(addr) && unmap(addr, next))
+			panic("kpkeys: no memory to unmap free parts of the kernel image");
+	}
 }
 
 static pgd_t *user_half(pgd_t *pgd)
@@ -177,25 +205,13 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 #endif
 }
 
-static bool is_refused_store(unsigned long error_code)
-{
-	return (error_code & (X86_PF_PROT | X86_PF_WRITE | X86_PF_USER |
-			      X86_PF_RSVD | X86_PF_INSTR)) ==
-	       (X86_PF_PROT | X86_PF_WRITE);
-}
-
 /**
  * arch_kpkeys_is_violation - did a kernel key stop this access?
  * @error_code: of the page fault
  * @address: of the access
- *
- * With write protection the error code is that of any read-only page.
  */
 bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address)
 {
-	if (uses_wp())
-		return is_refused_store(error_code) &&
-		       arch_kpkeys_addr_pkey(address) > KPKEYS_PKEY_DEFAULT;
 	return (error_code & (X86_PF_PK | X86_PF_USER)) == X86_PF_PK;
 }
 

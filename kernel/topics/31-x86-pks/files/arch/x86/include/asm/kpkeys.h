@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kernel protection keys on x86-64: PKS. The register is IA32_PKRS.
+ *
+ * Only <linux/kpkeys_state.h> includes this file.
+ */
+#ifndef _ASM_X86_KPKEYS_H
+#define _ASM_X86_KPKEYS_H
+
+#include <linux/types.h>
+#include <asm/msr-index.h>
+
+#define KPKEYS_PKEY_DEFAULT	0
+#define KPKEYS_PKEY_STATE	1	/* the gate's own bookkeeping */
+#define KPKEYS_PKEY_PGTABLES	2
+
+#define PKRS_AD(pkey)		(1U << ((pkey) * 2))
+#define PKRS_WD(pkey)		(2U << ((pkey) * 2))
+
+/*
+ * The one table: each level, and what DEFAULT denies that this level grants.
+ * Every raised level may also write the gate's own state.
+ */
+#define ARCH_KPKEYS_LEVELS(L)						\
+	L(KPKEYS_LVL_PGTABLES, PKRS_WD(KPKEYS_PKEY_PGTABLES))
+
+/* A constant, not a macro: ARCH_KPKEYS_LEVELS() must not nest. */
+#define __PKRS_DENIED(name, grants)	| (grants)
+enum {
+	ARCH_KPKEYS_REG_DEFAULT =
+		PKRS_WD(KPKEYS_PKEY_STATE) ARCH_KPKEYS_LEVELS(__PKRS_DENIED)
+};
+
+#define ARCH_KPKEYS_REG_GRANTS(grants)					\
+	(ARCH_KPKEYS_REG_DEFAULT & ~(PKRS_WD(KPKEYS_PKEY_STATE) | (grants)))
+
+typedef u32 kpkeys_reg_t;
+
+/*
+ * Memory accesses that PKRS governs do not pass an earlier WRMSR to it, not
+ * even speculatively (SDM vol. 3, 4.6.2), so neither direction needs a fence.
+ */
+static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
+{
+	asm volatile("mov %[pkrs], %%ecx\n\t"
+		     "xor %%edx, %%edx\n\t"
+		     "wrmsr"
+		     : "+a" (reg)
+		     : [pkrs] "i" (MSR_IA32_PKRS)
+		     : "rcx", "rdx", "cc", "memory");
+}
+
+static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
+{
+	arch_kpkeys_write_reg(reg);
+}
+
+static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once)
+{
+	arch_kpkeys_write_reg(reg);
+}
+
+static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
+{
+	kpkeys_reg_t reg;
+
+	asm volatile("mov %[pkrs], %%ecx\n\t"
+		     "rdmsr"
+		     : "=a" (reg)
+		     : [pkrs] "i" (MSR_IA32_PKRS)
+		     : "rcx", "rdx", "cc", "memory");
+	return reg;
+}
+
+/* Table walks see entries in program order: nothing to defer. */
+#define ARCH_KPKEYS_PUBLISHES	0
+static __always_inline void arch_kpkeys_publish(void) { }
+
+#endif /* _ASM_X86_KPKEYS_H */
