@@ -23,6 +23,9 @@ struct kpkeys_machine {
 	bool	cet;
 };
 
+bool kpkeys_ask_backend(const char *word);
+bool kpkeys_rules_out_pks(void);
+const char *kpkeys_why_none(void);
 enum kpkeys_backend kpkeys_decide(enum kpkeys_backend asked,
 				  const struct kpkeys_machine *machine,
 				  const char **why_none);

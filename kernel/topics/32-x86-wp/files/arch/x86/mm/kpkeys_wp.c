@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Kernel protection keys: which backend, chosen once, before alternatives are
- * patched; and what write protection costs on this machine.
+ * Kernel protection keys: write protection, chosen once, before alternatives
+ * are patched; and what it costs on this machine.
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
@@ -19,7 +19,6 @@
 #include <asm/kpkeys_mm.h>
 #include <asm/tlbflush.h>
 
-#include "../../../mm/kpkeys/internal.h"
 #include "kpkeys.h"
 
 /* What calibration measures, and from where on it is worth a warning. */
@@ -28,15 +27,15 @@
 #define SLOW_SECTION_NS		1000
 
 static enum kpkeys_backend asked __ro_after_init = KPKEYS_AUTO;
-static const char *why_none;
+static const char *why_none __ro_after_init;
 
 /**
- * arch_kpkeys_option - a word of kpkeys= that is not a mode
+ * kpkeys_ask_backend - take a word of kpkeys= that names a backend
  * @word: the word
  *
  * Return: false if it is not known.
  */
-bool __init arch_kpkeys_option(const char *word)
+bool __init kpkeys_ask_backend(const char *word)
 {
 	static const char * const words[] __initconst = {
 		[KPKEYS_AUTO] = "auto", [KPKEYS_PKS] = "pks", [KPKEYS_WP] = "wp",
@@ -48,7 +47,28 @@ bool __init arch_kpkeys_option(const char *word)
 	return i >= 0;
 }
 
-const char arch_kpkeys_options[] __initconst = "auto, pks, wp";
+/**
+ * kpkeys_rules_out_pks - does the command line ask for something else?
+ *
+ * Good before kpkeys_choose_backend(), too.
+ */
+bool kpkeys_rules_out_pks(void)
+{
+	return asked == KPKEYS_WP;
+}
+
+/**
+ * kpkeys_why_none - why there is no backend
+ *
+ * Return: the reason, or NULL if there is one.
+ */
+const char *kpkeys_why_none(void)
+{
+	return why_none;
+}
+
+#define KEPT	"control-flow enforcement (CR4.CET) keeps CR0.WP set; "
+#define KEPT_UNLESS	KEPT "it is off with ibt=off clearcpuid=shstk"
 
 static const char *why_not_wp(enum kpkeys_backend asked,
 			      const struct kpkeys_machine *machine)
@@ -56,10 +76,10 @@ static const char *why_not_wp(enum kpkeys_backend asked,
 	if (!machine->cet)
 		return NULL;
 	if (machine->pks)
-		return "control-flow enforcement (CR4.CET) keeps CR0.WP set; use kpkeys=pks";
+		return KEPT "use kpkeys=pks";
 	if (asked == KPKEYS_WP)
-		return "control-flow enforcement (CR4.CET) keeps CR0.WP set; it is off with ibt=off clearcpuid=shstk";
-	return "this CPU has no PKS, and control-flow enforcement (CR4.CET) keeps CR0.WP set; it is off with ibt=off clearcpuid=shstk";
+		return KEPT_UNLESS;
+	return "this CPU has no PKS, and " KEPT_UNLESS;
 }
 
 /**
@@ -103,60 +123,6 @@ void __init kpkeys_choose_backend(void)
 	if (kpkeys_wanted() &&
 	    kpkeys_decide(asked, &machine, &why_none) == KPKEYS_WP)
 		setup_force_cpu_cap(X86_FEATURE_KPKEYS_WP);
-}
-
-/**
- * kpkeys_uses_pks - is this CPU to have CR4.PKS?
- *
- * Good before kpkeys_choose_backend(), too.
- */
-bool kpkeys_uses_pks(void)
-{
-	return boot_cpu_has(X86_FEATURE_PKS) && asked != KPKEYS_WP &&
-	       kpkeys_wanted();
-}
-
-/**
- * kpkeys_setup_cpu - shut this CPU's gate
- *
- * Before CR4.PKS is set, on every CPU and after every sleep: IA32_PKRS is zero
- * then, and zero allows everything. CR0.WP is set whenever the kernel starts or
- * wakes a CPU.
- */
-void kpkeys_setup_cpu(void)
-{
-	if (kpkeys_uses_pks())
-		arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
-}
-
-/**
- * arch_kpkeys_unsupported - why this machine cannot do it
- *
- * Return: the reason, or NULL if it can.
- */
-const char * __init arch_kpkeys_unsupported(void)
-{
-	if (!why_none && kpkeys_uses_pks() && !(cr4_read_shadow() & X86_CR4_PKS))
-		return "CR4.PKS is not set";
-	return why_none;
-}
-
-/**
- * arch_kpkeys_backend - name of what keeps page tables read-only
- */
-const char *arch_kpkeys_backend(void)
-{
-	return cpu_feature_enabled(X86_FEATURE_KPKEYS_WP) ? "wp" : "pks";
-}
-
-/**
- * arch_kpkeys_has_keys - does a level open the pages of certain keys only?
- *
- * If not, a section opens all read-only memory, and nothing stops reads.
- */
-bool arch_kpkeys_has_keys(void)
-{
-	return !cpu_feature_enabled(X86_FEATURE_KPKEYS_WP);
 }
 
 static u64 __init time_sections(void)
