@@ -23,7 +23,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)
 {
-	guard(kpkeys_pgtables_run)(nr);
+	guard(kpkeys_pgtables_section)(nr);
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
 		__check_safe_pte_update(mm, ptep, pte);
 		__set_pte(ptep, pte);
@@ -70,7 +70,7 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 
 	if (nr == 1)
 		return clear_one(mm, addr, ptep);
-	guard(kpkeys_pgtables_run)(nr);
+	guard(kpkeys_pgtables_section)(nr);
 	first = __ptep_get_and_clear(mm, addr, ptep);
 	while (--nr) {
 		pte = __ptep_get_and_clear(mm, addr += PAGE_SIZE, ++ptep);
@@ -102,7 +102,7 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 {
 	if (nr == 1)
 		return wrprotect_one(mm, addr, ptep);
-	guard(kpkeys_pgtables_run)(nr);
+	guard(kpkeys_pgtables_section)(nr);
 	for (; nr; nr--, ptep++, addr += PAGE_SIZE)
 		__ptep_set_wrprotect(mm, addr, ptep);
 }

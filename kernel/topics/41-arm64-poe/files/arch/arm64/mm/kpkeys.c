@@ -9,7 +9,7 @@
 #include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
-#include <linux/kpkeys.h>
+#include <linux/kpkeys_arch.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/sched.h>
@@ -22,14 +22,11 @@
 #include <asm/insn.h>
 #include <asm/kernel-pgtable.h>
 #include <asm/kpkeys_mm.h>
-#include <asm/kpkeys_pauth.h>
 #include <asm/ptrace.h>
 #include <asm/sections.h>
 #include <asm/sysreg.h>
 #include <asm/tlbflush.h>
 
-#include "../../../mm/kpkeys/internal.h"
-#include "live_split.h"
 
 /**
  * kpkeys_setup_cpu - shut this CPU's gate and have it obeyed
@@ -113,7 +110,6 @@ void __init arch_cpu_finalize_init(void)
 		static_branch_enable(&kpkeys_late_lower_key);
 	kpkeys_hardened_pgtables_init();
 	enabling = false;
-	kpkeys_pauth_init();
 }
 
 /**
@@ -163,12 +159,54 @@ const char *arch_kpkeys_unsupported(void)
 	return NULL;
 }
 
+/**
+ * kpkeys_leaf - the entry that maps a kernel address
+ * @addr: any address
+ * @size: what that entry maps, or what an empty one could
+ *
+ * Return: the entry or NULL if nothing is mapped there.
+ */
+pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size)
+{
+	pgd_t *pgdp;
+	p4d_t *p4dp;
+	pud_t *pudp, pud;
+	pmd_t *pmdp, pmd;
+	pte_t *ptep;
+
+	*size = PGDIR_SIZE;
+	if (!is_ttbr1_addr(addr))
+		return NULL;
+	pgdp = pgd_offset_k(addr);
+	if (pgd_none(READ_ONCE(*pgdp)))
+		return NULL;
+	p4dp = p4d_offset(pgdp, addr);
+	if (p4d_none(READ_ONCE(*p4dp)))
+		return NULL;
+
+	pudp = pud_offset(p4dp, addr);
+	pud = READ_ONCE(*pudp);
+	*size = PUD_SIZE;
+	if (pud_none(pud) || pud_sect(pud))
+		return pud_none(pud) ? NULL : (pte_t *)pudp;
+
+	pmdp = pmd_offset(pudp, addr);
+	pmd = READ_ONCE(*pmdp);
+	*size = PMD_SIZE;
+	if (pmd_none(pmd) || pmd_sect(pmd))
+		return pmd_none(pmd) ? NULL : (pte_t *)pmdp;
+
+	ptep = pte_offset_kernel(pmdp, addr);
+	*size = PAGE_SIZE;
+	return pte_valid(__ptep_get(ptep)) ? ptep : NULL;
+}
+
 static bool range_has_pkey(unsigned long addr, unsigned long end, int pkey)
 {
 	unsigned long size;
 
 	for (; addr < end; addr += size - (addr & (size - 1)))
-		if (!live_split_leaf(addr, &size) ||
+		if (!kpkeys_leaf(addr, &size) ||
 		    arch_kpkeys_addr_pkey(addr) != pkey)
 			return false;
 	return true;
@@ -176,25 +214,20 @@ static bool range_has_pkey(unsigned long addr, unsigned long end, int pkey)
 
 /*
  * An index may change in place: it is a permission. Parts of blocks and of
- * contiguous ranges may not; they are split where that is in use. The tables
- * for it come without waiting: this may be about more memory for tables.
+ * contiguous ranges may not.
  */
 static int set_range_pkey(unsigned long addr, unsigned long end, int pkey)
 {
 	unsigned long size;
 	pteval_t val;
 	pte_t *ptep;
-	int ret;
 
 	/* To undo what could not be done must not need what was missing. */
 	if (range_has_pkey(addr, end, pkey))
 		return 0;
-	ret = live_split_at_edges(addr, end, GFP_NOWAIT);
-	if (ret)
-		return ret;
 	guard(kpkeys_hardened_pgtables)();
 	for (; addr < end; addr += size) {
-		ptep = live_split_leaf(addr, &size);
+		ptep = kpkeys_leaf(addr, &size);
 		if (!ptep || !IS_ALIGNED(addr, size) || size > end - addr)
 			return -EINVAL;
 		val = pte_val(__ptep_get(ptep));
@@ -244,44 +277,22 @@ void arch_kpkeys_flush(void)
 }
 
 /**
- * arch_kpkeys_addr_pkey - key of the mapping at a kernel address
+ * arch_kpkeys_leaf - the entry that maps a kernel address
  * @addr: any address
+ * @leaf: filled in
  *
- * Return: the key or -1 if nothing is mapped there.
+ * Return: false if nothing is mapped there.
  */
-int arch_kpkeys_addr_pkey(unsigned long addr)
+bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 {
-	unsigned long size;
-	pte_t *ptep = live_split_leaf(addr, &size);
-
-	return ptep ? FIELD_GET(PTE_PO_IDX_MASK, pte_val(__ptep_get(ptep))) : -1;
-}
-
-/**
- * arch_kpkeys_mapping_size - size of the page that maps a kernel address
- * @addr: any address
- *
- * Return: bytes, or 0 if nothing is mapped there.
- */
-unsigned long arch_kpkeys_mapping_size(unsigned long addr)
-{
-	unsigned long size;
-
-	return live_split_leaf(addr, &size) ? size : 0;
-}
-
-/**
- * arch_kpkeys_phys - physical address behind a mapped kernel address
- * @addr: any mapped address
- */
-phys_addr_t arch_kpkeys_phys(unsigned long addr)
-{
-	unsigned long size;
-	pte_t *ptep = live_split_leaf(addr, &size);
+	pte_t *ptep = kpkeys_leaf(addr, &leaf->size), pte;
 
 	if (!ptep)
-		return 0;
-	return __pte_to_phys(__ptep_get(ptep)) + (addr & (size - 1));
+		return false;
+	pte = __ptep_get(ptep);
+	leaf->phys = __pte_to_phys(pte) + (addr & (leaf->size - 1));
+	leaf->pkey = FIELD_GET(PTE_PO_IDX_MASK, pte_val(pte));
+	return true;
 }
 
 /**
@@ -299,6 +310,19 @@ void *arch_kpkeys_alias(void *addr)
 	if (pa < __pa_symbol(_data) || pa >= __pa_symbol(_end))
 		return NULL;
 	return (void *)__phys_to_kimg(pa);
+}
+
+/**
+ * arch_kpkeys_image - where the kernel image's mapping is or was writable
+ *
+ * Return: init memory, which boot frees, and data.
+ */
+struct range arch_kpkeys_image(void)
+{
+	return (struct range){
+		.start	= (unsigned long)__init_begin,
+		.end	= (unsigned long)_end,
+	};
 }
 
 /* By what the CPU does, not by the number of levels that init_mm has. */
@@ -420,7 +444,7 @@ bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 {
 	u32 insn = le32_to_cpu(*(__le32 *)instruction_pointer(regs));
 	unsigned long size;
-	pte_t *ptep = live_split_leaf(address, &size);
+	pte_t *ptep = kpkeys_leaf(address, &size);
 
 	if (aarch64_insn_is_exclusive(insn))
 		return false;

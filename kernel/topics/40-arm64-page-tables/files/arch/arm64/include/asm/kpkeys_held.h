@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Writes of entries where the gate is surely open: in lazy-MMU mode under a
- * lock, as in fork(), or in guard(kpkeys_pgtables_section). They do not ask.
- * With CONFIG_KPKEYS_DESIGNS every write asks.
+ * spinlock, as in fork(), or in guard(kpkeys_pgtables_section). They do not
+ * ask; where the gate is shut after all, the write fails.
+ *
+ * Without them fork of 128 MiB in small folios executes 3.5% more instructions
+ * (5,882,442 and 5,684,155), and vmalloc of 256 pages 1,278 more. Counted by
+ * ./portcullis bench.
  *
  * Only <asm/pgtable.h> includes this file.
  */
-#if !defined(_ASM_ARM64_KPKEYS_HELD_H) && !defined(CONFIG_KPKEYS_DESIGNS)
+#ifndef _ASM_ARM64_KPKEYS_HELD_H
 #define _ASM_ARM64_KPKEYS_HELD_H
+
+/* Lazy-MMU mode is, under a spinlock that keeps preemption off. */
+static __always_inline bool kpkeys_lazy_mmu_holds(void)
+{
+	return IS_ENABLED(CONFIG_KPKEYS) && !IS_ENABLED(CONFIG_PREEMPT_RT);
+}
 
 #define wrprotect_ptes_held wrprotect_ptes_held
 static __always_inline void wrprotect_ptes_held(struct mm_struct *mm,

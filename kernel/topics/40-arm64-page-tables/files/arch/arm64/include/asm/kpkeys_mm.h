@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* For arm64 code that sets up CPUs or takes memory for page tables itself. */
+/* For arm64 code that sets up CPUs or changes the kernel's own mappings. */
 #ifndef _ASM_ARM64_KPKEYS_MM_H
 #define _ASM_ARM64_KPKEYS_MM_H
 
-#include <linux/gfp.h>
 #include <linux/kpkeys.h>
-#include <linux/mm.h>
+#include <linux/mm_types.h>
 #include <asm/cpufeature.h>
 #include <asm/fixmap.h>
 #include <asm/pgtable-hwdef.h>
@@ -17,6 +16,7 @@ void kpkeys_suspend_enter(void);
 void kpkeys_suspend_exit(void);
 bool kpkeys_wants_pages(void);
 bool kpkeys_patches_alias(void);
+pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size);
 #else
 static inline void kpkeys_setup_cpu(void) { }
 static inline void kpkeys_suspend_enter(void) { }
@@ -24,34 +24,6 @@ static inline void kpkeys_suspend_exit(void) { }
 static inline bool kpkeys_wants_pages(void) { return false; }
 static inline bool kpkeys_patches_alias(void) { return false; }
 #endif
-
-/**
- * arm64_ptp_alloc - a page-table page for callers without a ptdesc
- * @gfp: as for __get_free_page()
- *
- * Return: the address or NULL.
- */
-static inline void *arm64_ptp_alloc(gfp_t gfp)
-{
-	struct page *page;
-
-	if (!kpkeys_pgtables_enabled())
-		return (void *)__get_free_page(gfp);
-	page = kpkeys_ptp_alloc(gfp, 0, NUMA_NO_NODE);
-	return page ? page_address(page) : NULL;
-}
-
-/**
- * arm64_ptp_free - give back what arm64_ptp_alloc() returned
- * @addr: the address
- */
-static inline void arm64_ptp_free(void *addr)
-{
-	if (kpkeys_pgtables_enabled())
-		kpkeys_ptp_free(virt_to_page(addr), 0);
-	else
-		free_page((unsigned long)addr);
-}
 
 /**
  * kpkeys_fixmap_prot - protection of a fixmap slot

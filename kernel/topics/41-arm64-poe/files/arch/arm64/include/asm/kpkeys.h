@@ -22,7 +22,6 @@
  */
 #define KPKEYS_PKEY_DEFAULT	0
 #define KPKEYS_NR_USER_PKEYS	5
-#define KPKEYS_PKEY_SECRET	5
 #define KPKEYS_PKEY_STATE	6	/* the gate's own bookkeeping */
 #define KPKEYS_PKEY_PGTABLES	7
 
@@ -35,9 +34,7 @@
  * level may also write the gate's own state.
  */
 #define ARCH_KPKEYS_LEVELS(L)						\
-	L(KPKEYS_LVL_PGTABLES, POR_W(KPKEYS_PKEY_PGTABLES))		\
-	L(KPKEYS_LVL_SECRET,						\
-	  POR_R(KPKEYS_PKEY_SECRET) | POR_W(KPKEYS_PKEY_SECRET))
+	L(KPKEYS_LVL_PGTABLES, POR_W(KPKEYS_PKEY_PGTABLES))
 
 #define POR_USER(pkey)		POR_PERM(pkey, POE_RXW)
 enum {
