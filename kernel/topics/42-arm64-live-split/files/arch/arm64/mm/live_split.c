@@ -13,7 +13,6 @@
  */
 #define pr_fmt(fmt) "live_split: " fmt
 
-#include <linux/cpumask.h>
 #include <linux/init.h>
 #include <linux/kfence.h>
 #include <linux/memory.h>
@@ -30,7 +29,6 @@
 enum live_split_state live_split_state __ro_after_init;
 
 static enum { TRUST_KNOWN, TRUST_NONE, TRUST_REGISTER } trust __ro_after_init;
-static cpumask_t not_on __ro_after_init;
 static bool boot_finished __ro_after_init;
 
 static int __init parse_trust(char *arg)
@@ -46,17 +44,6 @@ static int __init parse_trust(char *arg)
 	return 0;
 }
 early_param("live_split", parse_trust);
-
-/* For tests: CPUs that are to be taken for such as cannot. */
-static int __init parse_not_on(char *arg)
-{
-	if (!arg || cpulist_parse(arg, &not_on)) {
-		pr_warn("live_split_not_on: not a list of CPUs\n");
-		cpumask_clear(&not_on);
-	}
-	return 0;
-}
-early_param("live_split_not_on", parse_not_on);
 
 /*
  * Their makers say that they never raise a TLB conflict abort after a change
@@ -81,8 +68,6 @@ static bool has_bbm_level_2(void)
 
 static bool this_cpu_can(void)
 {
-	if (cpumask_test_cpu(smp_processor_id(), &not_on))
-		return false;
 	if (trust == TRUST_KNOWN)
 		return is_midr_in_range_list(read_cpuid_id(), never_aborts);
 	return trust == TRUST_REGISTER && has_bbm_level_2();

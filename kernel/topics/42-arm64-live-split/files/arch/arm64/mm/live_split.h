@@ -42,7 +42,6 @@ extern enum live_split_state live_split_state;
 extern struct live_split_events live_split_events;
 
 /* live_split_entries.c */
-pte_t *live_split_leaf(unsigned long addr, unsigned long *size);
 long live_split_step(unsigned long addr, unsigned long end, bool pages,
 		     void **table);
 

@@ -6,6 +6,7 @@
  * apart those who split; it does not cover changes of what is already split,
  * which are their owner's.
  */
+#include <linux/kpkeys_ptp.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/spinlock.h>
@@ -21,48 +22,6 @@
 struct live_split_events live_split_events;
 
 static DEFINE_SPINLOCK(split_lock);
-
-/**
- * live_split_leaf - the entry that maps a kernel address
- * @addr: any address
- * @size: what that entry maps, or what an empty one could
- *
- * Return: the entry or NULL if nothing is mapped there.
- */
-pte_t *live_split_leaf(unsigned long addr, unsigned long *size)
-{
-	pgd_t *pgdp;
-	p4d_t *p4dp;
-	pud_t *pudp, pud;
-	pmd_t *pmdp, pmd;
-	pte_t *ptep;
-
-	*size = PGDIR_SIZE;
-	if (!is_ttbr1_addr(addr))
-		return NULL;
-	pgdp = pgd_offset_k(addr);
-	if (pgd_none(READ_ONCE(*pgdp)))
-		return NULL;
-	p4dp = p4d_offset(pgdp, addr);
-	if (p4d_none(READ_ONCE(*p4dp)))
-		return NULL;
-
-	pudp = pud_offset(p4dp, addr);
-	pud = READ_ONCE(*pudp);
-	*size = PUD_SIZE;
-	if (pud_none(pud) || pud_sect(pud))
-		return pud_none(pud) ? NULL : (pte_t *)pudp;
-
-	pmdp = pmd_offset(pudp, addr);
-	pmd = READ_ONCE(*pmdp);
-	*size = PMD_SIZE;
-	if (pmd_none(pmd) || pmd_sect(pmd))
-		return pmd_none(pmd) ? NULL : (pte_t *)pmdp;
-
-	ptep = pte_offset_kernel(pmdp, addr);
-	*size = PAGE_SIZE;
-	return pte_valid(__ptep_get(ptep)) ? ptep : NULL;
-}
 
 /*
  * A mapping that got smaller may still be in a TLB as it was. That would do
@@ -160,7 +119,7 @@ long live_split_step(unsigned long addr, unsigned long end, bool pages,
 		     void **table)
 {
 	unsigned long size;
-	pte_t *ptep = live_split_leaf(addr, &size);
+	pte_t *ptep = kpkeys_leaf(addr, &size);
 	bool whole;
 
 	if (ptep && pte_cont(__ptep_get(ptep))) {
@@ -183,7 +142,7 @@ long live_split_step(unsigned long addr, unsigned long end, bool pages,
 static bool is_fit(unsigned long addr, unsigned long end, bool pages)
 {
 	unsigned long size;
-	pte_t *ptep = live_split_leaf(addr, &size);
+	pte_t *ptep = kpkeys_leaf(addr, &size);
 
 	if (!ptep)
 		return true;
@@ -218,13 +177,13 @@ static int split_range(unsigned long addr, unsigned long end, bool pages,
 	while (addr < end && done >= 0) {
 		done = locked_step(addr, end, pages, &table);
 		if (done == -EAGAIN) {
-			table = arm64_ptp_alloc(gfp);
+			table = ptp_alloc(gfp, 0);
 			done = table ? 0 : -ENOMEM;
 		}
 		addr += max(done, 0L);
 	}
 	if (table)
-		arm64_ptp_free(table);
+		ptp_free(table, 0);
 	return min(done, 0L);
 }
 

@@ -12,8 +12,7 @@
 #define pr_fmt(fmt) "live_split: " fmt
 
 #include <linux/init.h>
-#include <linux/kpkeys.h>
-#include <linux/kstrtox.h>
+#include <linux/kpkeys_ptp.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -43,7 +42,7 @@ static unsigned long __init tables_needed(void)
 	unsigned long addr, size, nr = 0;
 
 	for (addr = PAGE_OFFSET; addr < PAGE_END; addr += size) {
-		pte_t *ptep = live_split_leaf(addr, &size);
+		pte_t *ptep = kpkeys_leaf(addr, &size);
 
 		if (ptep && size == PUD_SIZE)
 			nr += 1 + PTRS_PER_PMD;
@@ -62,15 +61,6 @@ static void __init free_spares(void)
 	INIT_LIST_HEAD(&spare_tables);
 }
 
-/* For tests: memory for so many tables and no more. */
-static unsigned long most_tables __initdata = ULONG_MAX;
-
-static int __init parse_tables(char *arg)
-{
-	return kstrtoul(arg, 0, &most_tables);
-}
-early_param("live_split_tables", parse_tables);
-
 /* Nobody could be killed for them yet. */
 #define GFP_SPARES	(GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
@@ -80,7 +70,7 @@ static int __init get_spares(unsigned long nr)
 	unsigned long i;
 
 	for (i = 0; i < nr; i++) {
-		page = i < most_tables ? alloc_page(GFP_SPARES) : NULL;
+		page = alloc_page(GFP_SPARES);
 		if (!page)
 			return -ENOMEM;
 		list_add(&page->lru, &spare_tables);
@@ -173,7 +163,7 @@ static void __init copy_top_level(pgd_t *pgd)
 int __init live_split_repaint(void)
 {
 	unsigned long nr = tables_needed();
-	pgd_t *pgd = arm64_ptp_alloc(GFP_KERNEL);
+	pgd_t *pgd = ptp_alloc(GFP_KERNEL, 0);
 	int ret = pgd ? get_spares(nr) : -ENOMEM;
 
 	if (!ret) {
@@ -185,7 +175,7 @@ int __init live_split_repaint(void)
 	}
 	free_spares();
 	if (pgd)
-		arm64_ptp_free(pgd);
+		ptp_free(pgd, 0);
 	if (!ret)
 		pr_info("not on every CPU: linear map repainted to pages, %lu tables\n",
 			nr);

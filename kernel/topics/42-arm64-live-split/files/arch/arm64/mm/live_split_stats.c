@@ -10,6 +10,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 
+#include <asm/kpkeys_mm.h>
 #include <asm/memory.h>
 
 #include "live_split.h"
@@ -56,7 +57,7 @@ static void take_census(struct census *c)
 	pte_t *ptep;
 
 	for (addr = PAGE_OFFSET; addr < PAGE_END; addr += size) {
-		ptep = live_split_leaf(addr, &size);
+		ptep = kpkeys_leaf(addr, &size);
 		count_tables(c, addr, size);
 		if (ptep)
 			count_entry(c, __ptep_get(ptep), size);

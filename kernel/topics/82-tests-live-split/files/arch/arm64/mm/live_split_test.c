@@ -17,7 +17,8 @@
 #include <asm/insn.h>
 #include <asm/tlbflush.h>
 
-#include "../../../mm/kpkeys/kpkeys_test.h"
+#include <linux/kpkeys_test.h>
+#include <asm/kpkeys_mm.h>
 #include "live_split.h"
 
 #define TRIES		512
@@ -35,7 +36,7 @@ static int store(void *addr)
 static bool is_large(void *addr)
 {
 	unsigned long size;
-	pte_t *ptep = live_split_leaf((unsigned long)addr, &size);
+	pte_t *ptep = kpkeys_leaf((unsigned long)addr, &size);
 
 	return ptep && (size > PAGE_SIZE || pte_cont(__ptep_get(ptep)));
 }
@@ -44,14 +45,14 @@ static unsigned long leaf_size(void *addr)
 {
 	unsigned long size;
 
-	return live_split_leaf((unsigned long)addr, &size) ? size : 0;
+	return kpkeys_leaf((unsigned long)addr, &size) ? size : 0;
 }
 
 /* Permissions and memory type: what a split must not change. */
 static u64 attributes(void *addr)
 {
 	unsigned long size;
-	pte_t *ptep = live_split_leaf((unsigned long)addr, &size);
+	pte_t *ptep = kpkeys_leaf((unsigned long)addr, &size);
 
 	return pgprot_val(pte_pgprot(__ptep_get(ptep))) &
 	       ~(PTE_CONT | PTE_TYPE_MASK);
