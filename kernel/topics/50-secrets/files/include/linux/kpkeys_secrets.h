@@ -68,6 +68,7 @@ struct kpkeys_slot {
  * @nr_chunks: chunks in use
  * @chunk: their addresses
  * @nr_free: free slots of each; a hint
+ * @nr_pages: pages with KPKEYS_PKEY_SECRET, static ones among them
  *
  * Readable at any level, writable inside guards only.
  */
@@ -75,6 +76,7 @@ struct kpkeys_slots {
 	unsigned int		nr_chunks;
 	struct kpkeys_slot	*chunk[KPKEYS_MAX_CHUNKS];
 	atomic_t		nr_free[KPKEYS_MAX_CHUNKS];
+	unsigned long		nr_pages;
 } __aligned(PAGE_SIZE);
 
 extern struct kpkeys_slots kpkeys_slots;
@@ -137,5 +139,15 @@ static inline unsigned int kpkeys_secret_alloc(const void *owner, gfp_t gfp)
 static inline void kpkeys_secret_free(unsigned int slot, const void *owner) { }
 
 #endif /* CONFIG_KPKEYS_SECRETS */
+
+/**
+ * DOC: guard(kpkeys_secret)()
+ *
+ * The scope may read and write secrets, and no page table. Wrong: to call what
+ * sleeps, prints, or stores what it was given elsewhere.
+ */
+DEFINE_KPKEYS_GUARD(kpkeys_secret,
+		    kpkeys_set_level(KPKEYS_LVL_SECRET),
+		    kpkeys_restore_level(KPKEYS_LVL_SECRET, *old), void);
 
 #endif /* _LINUX_KPKEYS_SECRETS_H */

@@ -23,9 +23,13 @@
 
 #include "depot.h"
 #include "internal.h"
+#include "secrets.h"
 
 #define CHUNK_SIZE	(1UL << KPKEYS_CHUNK_SHIFT)
 #define CHUNK_ORDER	(KPKEYS_CHUNK_SHIFT - PAGE_SHIFT)
+
+DEFINE_STATIC_KEY_FALSE_RO(kpkeys_secrets_key);
+EXPORT_SYMBOL_GPL(kpkeys_secrets_key);
 
 struct kpkeys_slots kpkeys_slots __page_aligned_data;
 
@@ -47,6 +51,15 @@ static void *percpu_secrets(unsigned int cpu, size_t *size)
 }
 
 /**
+ * kpkeys_secrets_init - switch the guards of secrets on, if anything hides them
+ */
+void __init kpkeys_secrets_init(void)
+{
+	if (arch_kpkeys_has_keys())
+		static_branch_enable(&kpkeys_secrets_key);
+}
+
+/**
  * kpkeys_key_secrets - key the secrets that are there when the kernel starts
  */
 void __init kpkeys_key_secrets(void)
@@ -56,19 +69,19 @@ void __init kpkeys_key_secrets(void)
 	void *addr;
 
 	if (!kpkeys_secrets_enabled()) {
-		pr_info("secrets are not hidden: %s %s\n",
-			arch_kpkeys_has_keys() ? kpkeys_design_name() :
-					      arch_kpkeys_backend(),
-			arch_kpkeys_has_keys() ? "has none" : "cannot stop reads");
+		pr_info("secrets are not hidden: %s cannot stop reads\n",
+			arch_kpkeys_backend());
 		return;
 	}
 	kpkeys_key_static(lm_alias(&kpkeys_slots), sizeof(kpkeys_slots),
-			  KPKEYS_PKEY_STATE);
+			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
 	addr = static_secrets(&size);
-	kpkeys_key_static(addr, size, KPKEYS_PKEY_SECRET);
+	kpkeys_key_static(addr, size, KPKEYS_PKEY_SECRET,
+			  &kpkeys_slots.nr_pages);
 	for_each_possible_cpu(cpu) {
 		addr = percpu_secrets(cpu, &size);
-		kpkeys_key_static(addr, size, KPKEYS_PKEY_SECRET);
+		kpkeys_key_static(addr, size, KPKEYS_PKEY_SECRET,
+				  &kpkeys_slots.nr_pages);
 	}
 }
 
@@ -182,44 +195,65 @@ static unsigned int take_slot(const void *owner)
 	return KPKEYS_NO_SLOT;
 }
 
-static void init_chunks(void *addr, unsigned int order)
+/* Whatever stood there was written without the key: it is not looked at. */
+static int init_chunk(struct kpkeys_slot *chunk)
 {
-	struct kpkeys_slot *first = addr, *end = addr + (PAGE_SIZE << order);
-
-	memset(addr, 0, PAGE_SIZE << order);
-	for (; first < end; first += KPKEYS_CHUNK_SLOTS)
-		__set_bit(0, (unsigned long *)first->data);
+	guard(kpkeys_secret)();
+	if (!kpkeys_block_has_key(chunk, CHUNK_SIZE, KPKEYS_PKEY_SECRET))
+		return -EEXIST;
+	memset(chunk, 0, CHUNK_SIZE);
+	__set_bit(0, (unsigned long *)chunk->data);
+	return 0;
 }
 
-static void publish_chunks(void *addr, unsigned int order)
+static int init_chunks(void *addr, unsigned int order)
 {
-	unsigned int nr = kpkeys_slots.nr_chunks;
 	void *end = addr + (PAGE_SIZE << order);
+	int ret = 0;
+
+	for (; addr < end && !ret; addr += CHUNK_SIZE)
+		ret = init_chunk(addr);
+	if (ret) {
+		kpkeys_freelist_error("new secrets", addr - CHUNK_SIZE);
+		kpkeys_freelist_report();
+	}
+	return ret;
+}
+
+static int publish_chunks(void *addr, unsigned int order)
+{
+	void *end = addr + (PAGE_SIZE << order);
+	unsigned int nr;
 
 	guard(kpkeys_secret)();
-	kpkeys_state.secret_pages += 1UL << order;
+	nr = READ_ONCE(kpkeys_slots.nr_chunks);
+	if (nr + (end - addr) / CHUNK_SIZE > KPKEYS_MAX_CHUNKS)
+		return -ENOSPC;
+	kpkeys_slots.nr_pages += 1UL << order;
 	for (; addr < end; addr += CHUNK_SIZE, nr++) {
 		kpkeys_slots.chunk[nr] = addr;
 		atomic_set(&kpkeys_slots.nr_free[nr], KPKEYS_CHUNK_SLOTS - 1);
 	}
 	/* Whoever sees the number sees the chunks. */
 	smp_store_release(&kpkeys_slots.nr_chunks, nr);
+	return 0;
 }
 
 static int add_chunks(void *addr, unsigned int order)
 {
-	unsigned int nr = (PAGE_SIZE << order) / CHUNK_SIZE;
+	int ret;
 
-	if (kpkeys_slots.nr_chunks + nr > KPKEYS_MAX_CHUNKS) {
-		free_pages_exact(addr, PAGE_SIZE << order);
-		return -ENOSPC;
-	}
-	init_chunks(addr, order);
 	if (kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET))
 		return -ENOMEM;
 	kpkeys_flush();
-	publish_chunks(addr, order);
-	return 0;
+	/* What is not as it was keyed is left alone for good. */
+	ret = init_chunks(addr, order);
+	if (ret)
+		return ret;
+	ret = publish_chunks(addr, order);
+	if (ret)
+		kpkeys_block_free(addr, 1U << order);
+	return ret;
 }
 
 /* Where keying a chunk would split a mapping, take all that it spans. */
@@ -227,6 +261,9 @@ static int grow(gfp_t gfp)
 {
 	void *chunk, *block = NULL;
 
+	/* A hint, so that nothing is keyed in vain; publish_chunks() decides. */
+	if (kpkeys_slots.nr_chunks == KPKEYS_MAX_CHUNKS)
+		return -ENOSPC;
 	gfp &= ~__GFP_ZERO;
 	chunk = kpkeys_block_alloc(NUMA_NO_NODE, gfp, CHUNK_ORDER);
 	if (!chunk)
@@ -301,9 +338,19 @@ void kpkeys_secret_free(unsigned int slot, const void *owner)
 {
 	if (slot == KPKEYS_NO_SLOT || !kpkeys_secrets_enabled())
 		return;
-	if (!give_back(slot, owner))
+	if (!give_back(slot, owner)) {
 		kpkeys_freelist_error("secret freed twice or not its owner's",
 				      (void *)(unsigned long)slot);
+		kpkeys_freelist_report();
+	}
+}
+
+/**
+ * kpkeys_secret_nr_pages - pages that carry the no-access key
+ */
+unsigned long kpkeys_secret_nr_pages(void)
+{
+	return kpkeys_slots.nr_pages;
 }
 
 /**

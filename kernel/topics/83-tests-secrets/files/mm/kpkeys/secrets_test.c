@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: secrets. Each asks memory itself, as the other suites do. */
+#include <linux/kpkeys_test.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/irqflags.h>
 #include <linux/irq_work.h>
 #include <linux/kallsyms.h>
@@ -16,10 +18,14 @@
 #include <linux/string.h>
 #include <linux/suspend.h>
 #include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <asm/sections.h>
 #include <crypto/chacha.h>
+#include <trace/events/printk.h>
 
 #include "check.h"
-#include "kpkeys_test.h"
+#include "internal.h"
+#include "secrets.h"
 
 static unsigned long static_secret __kpkeys_secret;
 static DEFINE_PER_CPU_SECRET(unsigned long, percpu_secret);
@@ -255,6 +261,40 @@ static void test_random_leaves_no_key(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, drawn);
 }
 
+#ifdef CONFIG_X86_64
+static void draw_by_offset(void *percpu, u8 *bytes, size_t size)
+{
+	unsigned long offset;
+
+	guard(irqsave)();
+	offset = raw_cpu_read(this_cpu_off);
+	raw_cpu_write(this_cpu_off, percpu - (void *)__per_cpu_start);
+	get_random_bytes(bytes, size);
+	raw_cpu_write(this_cpu_off, offset);
+}
+
+/* Ordinary memory says where this CPU's is. Keys must not be where it says. */
+static void test_random_believes_no_offset(struct kunit *test)
+{
+	size_t secrets = __per_cpu_secrets_start - __per_cpu_start;
+	size_t behind = __per_cpu_secrets_end - __per_cpu_start;
+	void *real, *copy = vzalloc(__per_cpu_end - __per_cpu_start);
+	u8 bytes[32] = {};
+
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	migrate_disable();
+	real = raw_cpu_ptr(__per_cpu_start);
+	memcpy(copy, real, secrets);
+	memcpy(copy + behind, real + behind,
+	       __per_cpu_end - __per_cpu_secrets_end);
+	draw_by_offset(copy, bytes, sizeof(bytes));
+	migrate_enable();
+	KUNIT_EXPECT_NOT_NULL(test, memchr_inv(bytes, 0, sizeof(bytes)));
+	KUNIT_EXPECT_NULL(test, memchr_inv(copy + secrets, 0, behind - secrets));
+	vfree(copy);
+}
+#endif
+
 /* ---- what comes between ---- */
 
 static int seen;
@@ -445,6 +485,50 @@ static void test_no_hibernation(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hibernation_available());
 }
 
+static void hear_secret(void *data, const char *text, size_t len)
+{
+	if (strnstr(text, "read of secret", len))
+		WRITE_ONCE(*(bool *)data, true);
+}
+
+/* Reports are rate-limited: others may have used the limit up. */
+static void test_report_says_secret(struct kunit *test)
+{
+	bool heard = false;
+	int tries;
+
+	KUNIT_ASSERT_EQ(test, register_trace_console(hear_secret, &heard), 0);
+	for (tries = 0; tries < 20 && !READ_ONCE(heard); tries++) {
+		KUNIT_EXPECT_EQ(test, load_from(&static_secret), -EFAULT);
+		msleep(500);
+	}
+	unregister_trace_console(hear_secret, &heard);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_TRUE(test, heard);
+}
+
+static int guarded_store(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return kpkeys_test_store();
+}
+
+/* The level that opens secrets opens no page table. */
+static void test_secret_holds_not(struct kunit *test)
+{
+	int inside, after;
+
+	preempt_disable();
+	arch_enter_lazy_mmu_mode();
+	scoped_guard(kpkeys_secret)
+		inside = guarded_store();
+	after = guarded_store();
+	arch_leave_lazy_mmu_mode();
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, inside, 0);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
 static struct kunit_case secrets_cases[] = {
 	KUNIT_CASE(test_default_denies_all),
 	KUNIT_CASE(test_pgtables_denies_all),
@@ -457,6 +541,9 @@ static struct kunit_case secrets_cases[] = {
 	KUNIT_CASE(test_nests_in_lazy),
 	KUNIT_CASE(test_random_in_pgtables),
 	KUNIT_CASE(test_random_leaves_no_key),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(test_random_believes_no_offset),
+#endif
 	KUNIT_CASE(test_interrupt_cannot_read),
 	KUNIT_CASE(test_switch_closes_secret),
 	KUNIT_CASE(test_slot_has_one_owner),
@@ -466,6 +553,8 @@ static struct kunit_case secrets_cases[] = {
 	KUNIT_CASE(test_slots_run_out),
 	KUNIT_CASE(test_checker_sees_bare_secret),
 	KUNIT_CASE(test_no_hibernation),
+	KUNIT_CASE(test_secret_holds_not),
+	KUNIT_CASE(test_report_says_secret),
 	{}
 };
 

@@ -17,7 +17,6 @@
 #include <asm/kpkeys_pauth.h>
 #include <asm/pointer_auth.h>
 
-#include "../../../mm/kpkeys/internal.h"
 
 bool kpkeys_pauth_wanted __ro_after_init = true;
 
@@ -55,7 +54,7 @@ static struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
 void __init kpkeys_pauth_patch(struct alt_instr *alt, __le32 *origptr,
 			       __le32 *updptr, int nr_inst)
 {
-	if (!kpkeys_pauth_wanted || !kpkeys_wanted() || !kpkeys_design_hides() ||
+	if (!kpkeys_pauth_wanted || !kpkeys_wanted() ||
 	    !cpus_have_cap(ARM64_HAS_S1POE) ||
 	    !cpus_have_cap(ARM64_HAS_ADDRESS_AUTH))
 		*updptr = cpu_to_le32(aarch64_insn_gen_nop());

@@ -14,7 +14,7 @@
 #include <asm/kpkeys_pauth.h>
 #include <asm/sysreg.h>
 
-#include "../../../mm/kpkeys/kpkeys_test.h"
+#include <linux/kpkeys_test.h>
 
 static int pauth_test_init(struct kunit *test)
 {

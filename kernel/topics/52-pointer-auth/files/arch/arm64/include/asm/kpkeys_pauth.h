@@ -203,14 +203,15 @@ static inline void kpkeys_pauth_suspend_exit(void)
  * @regset: one with keys
  *
  * Core dumps alone ask. A tracer may have the keys; a file would outlive what
- * is signed with them, and anybody might read it.
+ * is signed with them, and anybody might read it. Keys that are not hidden are
+ * in it, as in any Linux.
  *
  * Return: how many entries, as for every regset.
  */
 static inline int kpkeys_pauth_active(struct task_struct *target,
 				      const struct user_regset *regset)
 {
-	return kpkeys_pgtables_enabled() ? 0 : regset->n;
+	return kpkeys_pauth_enabled() ? 0 : regset->n;
 }
 
 #endif /* _ASM_ARM64_KPKEYS_PAUTH_H */
