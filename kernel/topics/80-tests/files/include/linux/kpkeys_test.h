@@ -4,12 +4,12 @@
  * page-table page must fail where the gate is shut and work where it is open.
  * The violations this reports in the log are the tests' own.
  */
-#ifndef _MM_KPKEYS_TEST_H
-#define _MM_KPKEYS_TEST_H
+#ifndef _LINUX_KPKEYS_TEST_H
+#define _LINUX_KPKEYS_TEST_H
 
 #include <kunit/test.h>
 
-#include "internal.h"
+#include <linux/kpkeys_arch.h>
 
 #define KPKEYS_TEST_REQUIRES(test, condition)				\
 do {									\
@@ -27,4 +27,4 @@ unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
 void kpkeys_test_expect_clean(struct kunit *test);
 
-#endif /* _MM_KPKEYS_TEST_H */
+#endif /* _LINUX_KPKEYS_TEST_H */

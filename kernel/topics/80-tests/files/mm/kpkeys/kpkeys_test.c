@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the KUnit suites share: a page-table page of their own. */
+#include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 
 #include "check.h"
-#include "kpkeys_test.h"
+#include "internal.h"
 
 struct page *kpkeys_test_ptp;
 
@@ -80,5 +81,6 @@ void kpkeys_test_expect_clean(struct kunit *test)
 	KUNIT_EXPECT_GT(test, check->ptp_total, 0);
 	KUNIT_EXPECT_EQ(test, check->ptp_unkeyed, 0);
 	KUNIT_EXPECT_EQ(test, check->foreign, 0);
+	KUNIT_EXPECT_EQ(test, check->aliased, 0);
 	KUNIT_EXPECT_EQ(test, check->keyed, kpkeys_check_expected(check));
 }

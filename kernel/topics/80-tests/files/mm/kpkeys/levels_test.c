@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: levels, guards, and what runs inside a section. */
+#include <linux/kpkeys_test.h>
 #include <linux/completion.h>
 #include <linux/console.h>
 #include <linux/interrupt.h>
@@ -17,7 +18,7 @@
 #include <trace/events/power.h>
 #include <trace/events/printk.h>
 
-#include "kpkeys_test.h"
+#include "internal.h"
 
 static void test_level_registers(struct kunit *test)
 {
@@ -29,6 +30,37 @@ static void test_level_registers(struct kunit *test)
 					kpkeys_level_reg(b));
 	KUNIT_EXPECT_EQ(test, arch_kpkeys_read_reg(),
 			(kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+}
+
+static void test_unknown_level_grants_nothing(struct kunit *test)
+{
+	unsigned int level;
+
+	for (level = KPKEYS_NR_LEVELS; level < 256; level++)
+		KUNIT_ASSERT_EQ(test, kpkeys_level_reg(level),
+				(kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+}
+
+/* What a guard brings back lies on the stack, where anybody may change it. */
+static void test_tampered_level_grants_nothing(struct kunit *test)
+{
+	unsigned long flags;
+	kpkeys_reg_t reg;
+	u64 word = 0;
+	int err;
+
+	local_irq_save(flags);
+	kpkeys_set_level(KPKEYS_LVL_PGTABLES);
+	kpkeys_restore_level(KPKEYS_LVL_PGTABLES, 7);
+	reg = arch_kpkeys_read_reg();
+	err = copy_to_kernel_nofault(raw_cpu_ptr(&kpkeys_cpu.saved[0].frame),
+				     &word, sizeof(word));
+	/* The copy says 7 now: put it right. */
+	__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
+	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, reg, (kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+	KUNIT_EXPECT_EQ(test, err, -EFAULT);
 }
 
 static void test_default_denies(struct kunit *test)
@@ -142,9 +174,9 @@ static void test_run_holds(struct kunit *test)
 	bool alone, several;
 	int inside;
 
-	scoped_guard(kpkeys_pgtables_run, 1)
+	scoped_guard(kpkeys_pgtables_section, 1)
 		alone = kpkeys_is_held();
-	scoped_guard(kpkeys_pgtables_run, 2) {
+	scoped_guard(kpkeys_pgtables_section, 2) {
 		several = kpkeys_is_held();
 		inside = guarded_store();
 	}
@@ -178,22 +210,6 @@ static void test_held_section_sleeps(struct kunit *test)
 	arch_leave_lazy_mmu_mode();
 	KUNIT_EXPECT_EQ(test, guarded, 0);
 	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
-}
-
-/* The level that opens secrets opens no page table. */
-static void test_secret_holds_not(struct kunit *test)
-{
-	int inside, after;
-
-	preempt_disable();
-	arch_enter_lazy_mmu_mode();
-	scoped_guard(kpkeys_secret)
-		inside = guarded_store();
-	after = guarded_store();
-	arch_leave_lazy_mmu_mode();
-	preempt_enable();
-	KUNIT_EXPECT_EQ(test, inside, 0);
-	KUNIT_EXPECT_EQ(test, after, 0);
 }
 
 /* ---- what runs inside a section of somebody else ---- */
@@ -399,8 +415,83 @@ static void test_switch_closes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
 }
 
+static unsigned long nr_left_open(void)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(kpkeys_counters.left_open, cpu);
+	return sum;
+}
+
+/* The copy says that all is shut. */
+static int open_register(void *done)
+{
+	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	schedule_timeout_uninterruptible(1);
+	seen = kpkeys_test_store();
+	complete(done);
+	return 0;
+}
+
+static void test_switch_finds_register(struct kunit *test)
+{
+	unsigned long before = nr_left_open();
+	DECLARE_COMPLETION_ONSTACK(done);
+	struct task_struct *task;
+
+	seen = 1;
+	task = kthread_run(open_register, &done, "kpkeys-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wait_for_completion(&done);
+	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
+	KUNIT_EXPECT_EQ(test, nr_left_open() - before, 1);
+}
+
+/* Until somebody else has run here: an interrupt shut the gate, and remembers. */
+static int open_register_and_spin(void *done)
+{
+	unsigned long nr = current->nivcsw, end = jiffies + 10 * HZ;
+
+	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	while (READ_ONCE(current->nivcsw) == nr && time_before(jiffies, end))
+		cpu_relax();
+	seen = kpkeys_test_store();
+	complete(done);
+	return 0;
+}
+
+static int spin(void *data)
+{
+	while (!kthread_should_stop())
+		cpu_relax();
+	return 0;
+}
+
+static void test_preemption_finds_register(struct kunit *test)
+{
+	unsigned long before = nr_left_open();
+	DECLARE_COMPLETION_ONSTACK(done);
+	struct task_struct *task, *rival;
+
+	KPKEYS_TEST_REQUIRES(test, IS_ENABLED(CONFIG_PREEMPT));
+	seen = 1;
+	rival = kthread_run_on_cpu(spin, NULL, 0, "kpkeys-rival/%u");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(rival));
+	task = kthread_run_on_cpu(open_register_and_spin, &done, 0,
+				  "kpkeys-test/%u");
+	if (!IS_ERR(task))
+		wait_for_completion(&done);
+	kthread_stop(rival);
+	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
+	KUNIT_EXPECT_EQ(test, nr_left_open() - before, 1);
+}
+
 static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_level_registers),
+	KUNIT_CASE(test_unknown_level_grants_nothing),
+	KUNIT_CASE(test_tampered_level_grants_nothing),
 	KUNIT_CASE(test_default_denies),
 	KUNIT_CASE(test_denied_store_counts),
 	KUNIT_CASE(test_guard_allows),
@@ -411,13 +502,14 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_run_holds),
 	KUNIT_CASE(test_preemptible_section_holds_not),
 	KUNIT_CASE(test_held_section_sleeps),
-	KUNIT_CASE(test_secret_holds_not),
 	KUNIT_CASE(test_interrupt_runs_shut),
 	KUNIT_CASE(test_held_section_interrupted),
 	KUNIT_CASE(test_softirq_runs_shut),
 	KUNIT_CASE(test_warn_runs_shut),
 	KUNIT_CASE(test_nmi_runs_shut),
 	KUNIT_CASE(test_switch_closes),
+	KUNIT_CASE(test_switch_finds_register),
+	KUNIT_CASE(test_preemption_finds_register),
 	{}
 };
 

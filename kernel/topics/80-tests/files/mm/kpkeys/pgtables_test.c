@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: page tables and the checker. */
+#include <linux/kpkeys_test.h>
+#include <linux/delay.h>
+#include <linux/irqflags.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include <asm/fixmap.h>
+#include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
+#include <asm/setup.h>
+
+#include <trace/events/printk.h>
 
 #include "check.h"
-#include "kpkeys_test.h"
+#include "internal.h"
 
 static void test_checker(struct kunit *test)
 {
@@ -112,6 +122,42 @@ static void test_huge_vmap_frees_tables(struct kunit *test)
 }
 
 #ifdef CONFIG_X86_64
+static void expect_aliases(struct kunit *test, unsigned long nr)
+{
+	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
+						   GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, check);
+	kpkeys_check(check);
+	KUNIT_EXPECT_EQ(test, check->ok, !nr);
+	KUNIT_EXPECT_EQ(test, check->aliased, nr);
+}
+
+static void test_checker_sees_alias(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_pkey(swapper_pg_dir, 1,
+						 KPKEYS_PKEY_DEFAULT, false));
+	expect_aliases(test, 1);
+	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_pkey(swapper_pg_dir, 1,
+						 KPKEYS_PKEY_PGTABLES, false));
+	expect_aliases(test, 0);
+}
+
+/* What is behind the brk is the page allocator's; it must not be mapped again. */
+static void test_checker_sees_freed_image(struct kunit *test)
+{
+	pgprot_t present = __pgprot(_PAGE_PRESENT), none = __pgprot(0);
+	unsigned long addr = PAGE_ALIGN(_brk_end);
+
+	KPKEYS_TEST_REQUIRES(test, !IS_ALIGNED(addr, PMD_SIZE));
+	KUNIT_EXPECT_LT(test, arch_kpkeys_addr_pkey(addr), 0);
+	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_memory(addr, 1, present, none, false));
+	expect_aliases(test, 1);
+	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_memory(addr, 1, none, present, false));
+	kpkeys_flush();
+	expect_aliases(test, 0);
+}
+
 /* Far below the fixmap nothing is mapped, so this takes a new table. */
 static void test_single_entry_takes_table(struct kunit *test)
 {
@@ -138,6 +184,96 @@ static void test_fixmap_slot_is_keyed(struct kunit *test)
 }
 #endif
 
+/* ---- reports: rate-limited, so that a test may have to wait ---- */
+
+#define REPORT_TRIES	40
+
+/* Nobody's: looked for to the end. */
+static unsigned long searched_at_once(void)
+{
+	unsigned long before;
+
+	guard(irqsave)();
+	before = raw_cpu_read(kpkeys_counters.searched);
+	kpkeys_test_store();
+	return raw_cpu_read(kpkeys_counters.searched) - before;
+}
+
+static void test_report_is_bounded(struct kunit *test)
+{
+	unsigned long searched = 0;
+	int i;
+
+	for (i = 0; i < REPORT_TRIES && !searched; i++) {
+		searched = searched_at_once();
+		msleep(200);
+	}
+	KUNIT_EXPECT_GT(test, searched, 0);
+	KUNIT_EXPECT_LE(test, searched, KPKEYS_SEARCH_AT_ONCE);
+}
+
+struct heard {
+	unsigned int	entry;
+	unsigned int	report;	/* its number */
+	bool		named;
+};
+
+/* Two lines that belong together, the second maybe from a work item. */
+static void hear(void *data, const char *text, size_t len)
+{
+	struct heard *heard = data;
+	unsigned int report, entry;
+	char line[256], *number;
+
+	strscpy(line, text, min(len + 1, sizeof(line)));
+	number = strstr(line, ", report ");
+	if (number && strstr(line, "violation: write to page table at"))
+		sscanf(number, ", report %u", &heard->report);
+	else if (sscanf(line, "kpkeys:   report %u: level PTE, owner kernel, entry %u",
+			&report, &entry) == 2 &&
+		 report == heard->report && entry == heard->entry)
+		WRITE_ONCE(heard->named, true);
+}
+
+static void store_until_heard(pte_t *pte, struct heard *heard)
+{
+	int i;
+
+	for (i = 0; i < REPORT_TRIES && !READ_ONCE(heard->named); i++) {
+		copy_to_kernel_nofault(pte, pte, sizeof(*pte));
+		msleep(200);
+	}
+}
+
+/* Behind more tables than the handler looks at. */
+static pte_t *make_far_table(struct vm_struct *area, unsigned long size)
+{
+	unsigned long addr = (unsigned long)area->addr;
+
+	if (apply_to_page_range(&init_mm, addr, size, NULL, NULL))
+		return NULL;
+	return virt_to_kpte(addr + size - PAGE_SIZE);
+}
+
+static void test_report_names_table(struct kunit *test)
+{
+	unsigned long size = (KPKEYS_SEARCH_AT_ONCE + 2) * PMD_SIZE;
+	struct vm_struct *area = get_vm_area(size, VM_MAP);
+	struct heard heard = {};
+	pte_t *pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	pte = make_far_table(area, size);
+	heard.entry = offset_in_page(pte) / sizeof(*pte);
+	if (pte && !register_trace_console(hear, &heard)) {
+		store_until_heard(pte, &heard);
+		unregister_trace_console(hear, &heard);
+		tracepoint_synchronize_unregister();
+	}
+	free_vm_area(area);
+	KUNIT_EXPECT_TRUE(test, heard.named);
+}
+
 static struct kunit_case pgtables_cases[] = {
 	KUNIT_CASE(test_checker),
 	KUNIT_CASE(test_checker_sees_unkeyed),
@@ -145,7 +281,11 @@ static struct kunit_case pgtables_cases[] = {
 	KUNIT_CASE(test_switch_publishes),
 	KUNIT_CASE(test_vm_map_ram_is_one_section),
 	KUNIT_CASE(test_huge_vmap_frees_tables),
+	KUNIT_CASE(test_report_is_bounded),
+	KUNIT_CASE(test_report_names_table),
 #ifdef CONFIG_X86_64
+	KUNIT_CASE(test_checker_sees_alias),
+	KUNIT_CASE(test_checker_sees_freed_image),
 	KUNIT_CASE(test_single_entry_takes_table),
 #endif
 #ifdef CONFIG_ARM64

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: the pool. */
+#include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "depot.h"
-#include "kpkeys_test.h"
 
 static bool is_keyed(struct page *page)
 {

@@ -9,7 +9,7 @@
 #include <asm/cpufeature.h>
 #include <asm/kpkeys_mm.h>
 
-#include "../../../mm/kpkeys/kpkeys_test.h"
+#include <linux/kpkeys_test.h>
 #include "kpkeys.h"
 
 struct choice {
@@ -75,6 +75,57 @@ static void test_callbacks_run_shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen, (kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
 }
 
+static void look_in_sections(void *area, int depth)
+{
+	arch_enter_lazy_mmu_mode();
+	if (depth)
+		look_in_sections(area, depth - 1);
+	else
+		apply_to_page_range(&init_mm, (unsigned long)area, PAGE_SIZE, look,
+				    NULL);
+	arch_leave_lazy_mmu_mode();
+}
+
+/* Nor in one that somebody else has opened further out. */
+static void test_nested_callbacks_run_shut(struct kunit *test)
+{
+	unsigned long flags;
+	u64 after;
+	void *area;
+
+	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_KPKEYS_WP));
+	area = vmalloc(PAGE_SIZE);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	seen = ~0;
+	local_irq_save(flags);
+	look_in_sections(area, 2);
+	after = raw_cpu_read(kpkeys_cpu.word);
+	local_irq_restore(flags);
+	vfree(area);
+	KUNIT_EXPECT_EQ(test, seen, (kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
+	KUNIT_EXPECT_EQ(test, after, 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+}
+
+/* Where the kernel copies entries to may come from data that anybody can write. */
+static void test_copy_writes_tables_only(struct kunit *test)
+{
+	u64 *table = page_address(kpkeys_test_ptp), entry[2] = { 16, 32 };
+	u64 *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	unsigned long *state = &per_cpu_ptr(&kpkeys_cpu, 0)->audit_flags;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	kpkeys_copy_entries(table + 510, entry, 2);
+	KUNIT_EXPECT_EQ(test, table[510], 16);
+	KUNIT_EXPECT_EQ(test, table[511], 32);
+	kpkeys_copy_entries(page, entry, 2);
+	KUNIT_EXPECT_EQ(test, page[0], 0);
+	kpkeys_copy_entries(state, entry, 1);
+	KUNIT_EXPECT_NE(test, *state, 16);
+	kpkeys_copy_entries(table + 511, entry, 2);
+	KUNIT_EXPECT_EQ(test, table[511], 32);
+}
+
 static int label(pte_t *pte, unsigned long addr, void *data)
 {
 	pteval_t key = (pteval_t)KPKEYS_PKEY_PGTABLES << _PAGE_BIT_PKEY_BIT0;
@@ -103,6 +154,8 @@ static void test_writable_is_unkeyed(struct kunit *test)
 
 static struct kunit_case backend_cases[] = {
 	KUNIT_CASE(test_callbacks_run_shut),
+	KUNIT_CASE(test_nested_callbacks_run_shut),
+	KUNIT_CASE(test_copy_writes_tables_only),
 	KUNIT_CASE(test_writable_is_unkeyed),
 	{}
 };
