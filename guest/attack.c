@@ -241,6 +241,7 @@ int main(int argc, char **argv)
 	err = corrupt_open();
 	if (err) {
 		result_fail("attack component", "%s", strerror(-err));
+		results_end();
 		return 2;
 	}
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,

@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "files.h"
+#include "words.h"
 
 #define RESULTS_PORT	"portcullis.results"
 #define PORTS		"/sys/class/virtio-ports"
 #define PORT_DEVICE	"/sys/bus/virtio/devices/virtio0"
 #define PORT_TRIES	1000	/* for 10 ms each */
-#define MAX_ARGS	128
 
 static const struct {
 	const char *type, *dir, *options;
@@ -127,13 +127,13 @@ static void run_shell(void)
 
 static void run_job(char *job)
 {
-	char *args[MAX_ARGS + 1] = { NULL };
+	char *args[MAX_WORDS + 1];
 	char path[256];
-	char *word;
-	int n = 0;
 
-	while (n < MAX_ARGS && (word = strsep(&job, ",")))
-		args[n++] = word;
+	if (words_split(job, args) < 0) {
+		fprintf(stderr, "init: the job has more than %d words\n", MAX_WORDS);
+		_exit(127);
+	}
 	if (!strcmp(args[0], "shell"))
 		run_shell();
 	snprintf(path, sizeof(path), "/bin/%s", args[0]);
@@ -174,7 +174,7 @@ static int run(char *job, int results)
 
 int main(void)
 {
-	char job[2048];
+	char job[COMMAND_LINE_SIZE];
 	int results, status;
 
 	mount_all();

@@ -41,6 +41,7 @@
 	X(static_key,		"static-key",		NEEDS_VICTIM)	\
 	X(mode_variable,	"mode-variable",	NEEDS_VICTIM)	\
 	X(pool_free_list,	"pool-free-list",	NEEDS_VICTIM)	\
+	X(image_alias,		"image-alias",		NEEDS_VICTIM)	\
 	X(rng_key_plain,	"rng-key-plain",	0)		\
 	X(rng_key_memcpy,	"rng-key-memcpy",	0)		\
 	X(rng_key_nofault,	"rng-key-nofault",	0)		\

@@ -145,7 +145,7 @@ enum outcome pool_free_list(void)
 	pin_to_cpu(0);
 	state = ksymbol_cpu("kpkeys_cpu", 0);
 	if (state && !corrupt_command("register"))
-		on = corrupt_answer("register");
+		on = corrupt_answer("shut");
 	if (!page_alloc(&ours))
 		return broken("no memory");
 	if (on)

@@ -46,7 +46,7 @@ int file_write(const char *path, const char *text)
 bool cmdline_value(const char *name, char *value, size_t size)
 {
 	size_t len = strlen(name);
-	char line[4096];
+	char line[COMMAND_LINE_SIZE + 1];	/* and a newline */
 	char *word, *rest = line;
 
 	if (file_read("/proc/cmdline", line, sizeof(line)) < 0)

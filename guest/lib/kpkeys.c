@@ -46,7 +46,7 @@ void kpkeys_read_stats(const char * const *names, long *values, size_t nr)
 	static char text[8192];
 	char *line, *rest = text;
 
-	memset(values, 0, nr * sizeof(*values));
+	memset(values, 0xff, nr * sizeof(*values));
 	if (file_read(KPKEYS_DIR "stats", text, sizeof(text)) <= 0)
 		return;
 	while ((line = strsep(&rest, "\n")))

@@ -11,7 +11,7 @@
 /* One counter of kpkeys/stats; 0 when there is none. */
 unsigned long kpkeys_stat(const char *name);
 
-/* Several counters by their names, from one reading; 0 where there is none. */
+/* Several counters by their names, from one reading; -1 where there is none. */
 void kpkeys_read_stats(const char * const *names, long *values, size_t nr);
 
 /* One counter of kpkeys/linear_map, which arm64 has. */

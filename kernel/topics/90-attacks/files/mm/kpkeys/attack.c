@@ -14,7 +14,8 @@
  *	walk addr=0x... [level=N] [pid=N] [name=MM_POINTER] [half=user]
  *	register
  *	sleep addr=0x... data=hexbytes [section=1] [spin=1] [cpu=N], then wake
- *	alloc order=N count=N, free [count=N]
+ *	alloc order=N count=N, free [count=N] | [addr=0x...] | [holes=1 order=N]
+ *	split addr=0x...
  *	vmalloc count=PAGES, vfree
  *	call addr=0x...
  *
@@ -58,6 +59,7 @@ static const struct attack_command attack_commands[] = {
 	{ "wake", false, attack_wake },
 	{ "alloc", false, attack_alloc },
 	{ "free", false, attack_free },
+	{ "split", false, attack_split },
 	{ "vmalloc", false, attack_vmalloc },
 	{ "vfree", false, attack_vfree },
 	{ "call", true, attack_call },
@@ -174,6 +176,7 @@ static int __init attack_init(void)
 	struct dentry *dir = debugfs_create_dir("kpkeys_attack", NULL);
 
 	debugfs_create_file("command", 0600, dir, NULL, &attack_fops);
+	add_taint(TAINT_TEST, LOCKDEP_STILL_OK);
 	pr_warn("arbitrary kernel writes offered to root: test kernels only\n");
 	return 0;
 }

@@ -83,6 +83,7 @@ struct attack_store {
  * @user_half: start at the user half of the PGD (page-table isolation)
  * @section: the sleeper waits inside a lazy-MMU section
  * @spin: the sleeper spins instead
+ * @holes: free every other block only
  * @name: symbol name
  */
 struct attack_request {
@@ -97,6 +98,7 @@ struct attack_request {
 	bool user_half;
 	bool section;
 	bool spin;
+	bool holes;
 	char name[KSYM_NAME_LEN];
 };
 
@@ -141,6 +143,7 @@ int attack_register(struct attack_file *file, struct attack_request *request);
 
 int attack_alloc(struct attack_file *file, struct attack_request *request);
 int attack_free(struct attack_file *file, struct attack_request *request);
+int attack_split(struct attack_file *file, struct attack_request *request);
 int attack_vmalloc(struct attack_file *file, struct attack_request *request);
 int attack_vfree(struct attack_file *file, struct attack_request *request);
 int attack_call(struct attack_file *file, struct attack_request *request);

@@ -43,7 +43,8 @@ static int block_alloc(struct attack_file *file, struct attack_request *request,
 	if (vmalloc)
 		block->addr = __vmalloc((size_t)request->count * PAGE_SIZE, GFP_KERNEL);
 	else
-		block->addr = (void *)__get_free_pages(GFP_KERNEL, block->order);
+		block->addr = (void *)__get_free_pages(GFP_KERNEL | __GFP_NOWARN,
+						       block->order);
 	if (!block->addr) {
 		kfree(block);
 		return -ENOMEM;
@@ -65,6 +66,42 @@ static int blocks_free(struct attack_file *file, bool vmalloc, unsigned int coun
 		if (!count--)
 			break;
 		block_free(block);
+	}
+	return 0;
+}
+
+static struct attack_block *block_find(struct attack_file *file, unsigned long addr)
+{
+	struct attack_block *block;
+
+	list_for_each_entry(block, &file->blocks, list)
+		if (block->addr == (void *)addr && !block->vmalloc)
+			return block;
+	return NULL;
+}
+
+static int block_free_at(struct attack_file *file, unsigned long addr)
+{
+	struct attack_block *block = block_find(file, addr);
+
+	if (!block)
+		return -ENOENT;
+	block_free(block);
+	return 0;
+}
+
+/* Nothing larger fits in what this leaves free. */
+static int blocks_free_every_other(struct attack_file *file, unsigned int order)
+{
+	struct attack_block *block, *next;
+	bool keep = true;
+
+	list_for_each_entry_safe(block, next, &file->blocks, list) {
+		if (block->vmalloc || block->order != order)
+			continue;
+		keep = !keep;
+		if (!keep)
+			block_free(block);
 	}
 	return 0;
 }
@@ -94,13 +131,47 @@ int attack_alloc(struct attack_file *file, struct attack_request *request)
 /**
  * attack_free() - free blocks of attack_alloc()
  * @file: open file
- * @request: how many of the newest, 0 is all
+ * @request: how many of the newest, 0 is all; or the address of one; or of which
+ *	order every other one
  *
- * Return: 0.
+ * Return: 0 or -ENOENT.
  */
 int attack_free(struct attack_file *file, struct attack_request *request)
 {
+	if (request->store.addr)
+		return block_free_at(file, request->store.addr);
+	if (request->holes)
+		return blocks_free_every_other(file, request->order);
 	return blocks_free(file, false, request->count ?: UINT_MAX);
+}
+
+/**
+ * attack_split() - make single pages of a block
+ * @file: open file
+ * @request: address of the block
+ *
+ * They are the newest then, the last one first.
+ *
+ * Return: 0, -ENOENT, or -ENOMEM: some pages are lost.
+ */
+int attack_split(struct attack_file *file, struct attack_request *request)
+{
+	struct attack_block *block = block_find(file, request->store.addr), *page;
+	unsigned int i, order;
+
+	if (!block)
+		return -ENOENT;
+	order = block->order;
+	block->order = 0;
+	split_page(virt_to_page(block->addr), order);
+	for (i = 1; i < 1U << order; i++) {
+		page = kmemdup(block, sizeof(*block), GFP_KERNEL);
+		if (!page)
+			return -ENOMEM;
+		page->addr += i * PAGE_SIZE;
+		list_add(&page->list, &file->blocks);
+	}
+	return 0;
 }
 
 /**

@@ -113,6 +113,11 @@ static int parse_spin(struct attack_request *request, const char *value)
 	return kstrtobool(value, &request->spin);
 }
 
+static int parse_holes(struct attack_request *request, const char *value)
+{
+	return kstrtobool(value, &request->holes);
+}
+
 static int parse_name(struct attack_request *request, const char *value)
 {
 	return strscpy(request->name, value) < 0 ? -EINVAL : 0;
@@ -136,6 +141,7 @@ static const struct {
 	{ "half", parse_half },
 	{ "section", parse_section },
 	{ "spin", parse_spin },
+	{ "holes", parse_holes },
 	{ "name", parse_name },
 };
 
