@@ -39,7 +39,7 @@ static long kernel_round(const struct load *load)
 	int err;
 
 	if (access(COMMAND, F_OK)) {
-		load_skipped("a kernel without KPKEYS_LAB");
+		load_skipped("a kernel without KPKEYS_TEST_ONLY_LAB");
 		return 0;
 	}
 	if (!has_large_mappings(load))

@@ -42,6 +42,8 @@ static void keep_least(struct load_stats *kept, const struct load_stats *after)
 	for (i = 0; i < NR_STATS; i++) {
 		long difference = after->n[i] - before.n[i] - reader.n[i];
 
+		if (after->n[i] < 0)
+			continue;
 		/* Shutting and opening the gate around an interrupt is not the load's. */
 		if (i == WRITES)
 			difference -= 2 * (after->n[EXCEPTIONS_OPEN] - before.n[EXCEPTIONS_OPEN]);
@@ -116,13 +118,15 @@ void load_skipped(const char *fmt, ...)
 
 static void tell(const struct load *load, long times, int rounds)
 {
-	char text[1024];
+	char text[1024] = "";
 	int i, n = 0;
 
 	for (i = 0; i < NR_STATS; i++)
-		n += snprintf(text + n, sizeof(text) - n, ", \"%s\": %ld", names[i], least.n[i]);
-	result_json("{\"lab\": \"%s\", \"times\": %ld, \"rounds\": %d, \"size\": %zu%s}",
-		    load->name, times, rounds, load->size, text);
+		if (least.n[i] >= 0)
+			n += snprintf(text + n, sizeof(text) - n, ", \"%s\": %ld", names[i],
+				      least.n[i]);
+	result_json("{\"lab\": \"%s\", \"times\": %ld, \"rounds\": %d, \"size\": %zu, \"pool_used\": %lu%s}",
+		    load->name, times, rounds, load->size, kpkeys_stat("pool_used"), text);
 }
 
 static long run_rounds(const struct load *load, int rounds)

@@ -9,7 +9,7 @@ FORMAT = 1
 BASES = ("stock", "off")  # designs that protect nothing
 DESIGNS = (*BASES, "per-write", "rfc", "portcullis")
 RAISES = ("pkey_writes", "cr0_writes")  # counters of which a protected run must have some
-KEYED = ("pages_keyed", "pool_hits")  # of kpkeys/stats
+KEYED = ("pages_keyed", "pool_used")  # of kpkeys/stats: since the region began, and now
 SILENT = ("syscall", "lseek", "gate-")  # regions that change no page table
 ALLOCATING = ("fork", "touch", "exec", "kernbench")  # regions that take new page tables
 

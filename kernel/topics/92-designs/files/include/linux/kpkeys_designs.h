@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Where designs of the protection differ that are here to be measured against.
- * Without CONFIG_KPKEYS_DESIGNS there is one.
+ * Without CONFIG_KPKEYS_TEST_ONLY_DESIGNS there is one.
  *
  * Only <linux/kpkeys.h> includes this file.
  */
@@ -10,13 +10,14 @@
 
 struct page;
 
-#if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_DESIGNS)
+#if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_TEST_ONLY_DESIGNS)
 
 #include <linux/jump_label.h>
 
 DECLARE_STATIC_KEY_FALSE(kpkeys_no_sections_key);
 DECLARE_STATIC_KEY_FALSE(kpkeys_no_runs_key);
 void __kpkeys_table_unlinked(struct page *page);
+bool kpkeys_design_hides(void);
 
 /* Is lazy-MMU mode a section? Not with a guard for each write. */
 static __always_inline bool kpkeys_has_sections(void)
@@ -48,7 +49,28 @@ static __always_inline void kpkeys_table_unlinked(struct page *page)
 static __always_inline bool kpkeys_has_sections(void) { return true; }
 static __always_inline bool kpkeys_has_runs(void) { return true; }
 static __always_inline void kpkeys_table_unlinked(struct page *page) { }
+static inline bool kpkeys_design_hides(void) { return true; }
 
 #endif
+
+/* vmalloc writes a table: a section where lazy-MMU mode is one. */
+#define KPKEYS_TABLE	(~0U)
+
+/* Are @nr writes a section? */
+static __always_inline bool kpkeys_wants_section(unsigned int nr)
+{
+	return nr > 1 && (nr == KPKEYS_TABLE ? kpkeys_has_sections() :
+						kpkeys_has_runs());
+}
+
+#define kpkeys_run_enter() do {						\
+	if (kpkeys_has_runs())						\
+		kpkeys_lazy_mmu_enter();				\
+} while (0)
+
+#define kpkeys_run_leave() do {						\
+	if (kpkeys_has_runs())						\
+		kpkeys_lazy_mmu_leave();				\
+} while (0)
 
 #endif /* _LINUX_KPKEYS_DESIGNS_H */

@@ -28,6 +28,7 @@
 #include <asm/tlbflush.h>
 
 #include "depot.h"
+#include "designs.h"
 
 enum design {
 	PORTCULLIS,
@@ -160,7 +161,7 @@ static bool take_key(struct page *page)
 		return true;
 	if (set_key(addr, 0, KPKEYS_PKEY_DEFAULT)) {
 		kpkeys_event(&kpkeys_events.unkeyed_fallbacks);
-		pr_err("page at %px stays keyed and is lost\n", addr);
+		pr_err("page at %p stays keyed and is lost\n", addr);
 		return false;
 	}
 	flush_pages(addr, 1);
