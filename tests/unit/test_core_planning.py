@@ -26,9 +26,17 @@ from portcullis.core.machine import (
     kernel_command_line,
     qemu_command,
 )
-from portcullis.core.mail import Commit, file_name, mail, new_files_diff, strip_preamble
+from portcullis.core.mail import strip_preamble
 from portcullis.core.manifest import Change, Manifest, dump_manifest, load_manifest
-from portcullis.core.verdicts import Attack, choose_attacks, judge, parse_attacks, read_verdicts, verdict_of_dead_guest
+from portcullis.core.verdicts import (
+    Attack,
+    choose_attacks,
+    judge,
+    parse_attacks,
+    possible_attacks,
+    read_verdicts,
+    verdict_of_dead_guest,
+)
 
 BOUNDS_FILE = Path(portcullis.__file__).parent / "data/bench.toml"
 FILES = Files(Path("k"), Path("i"), Path("c"), Path("r"), Path("m"))
@@ -147,6 +155,8 @@ def test_attacks_file():
         (('"REPORTED"', '"NOTICED"'), "audit must be one of"),
         (('what = "w"\n[[', "[["), "'what' is missing"),
         (('"task-cred"', '"user-pte"'), "listed twice"),
+        (('what = "w"\n', 'what = "w"\nneeds = ["smpp"]\n'), "user-pte: unknown need 'smpp'"),
+        (('what = "w"\n', 'what = "w"\nneeds = "smp"\n'), "needs must be a list"),
         (('what = "w"\n', 'what = "w"\nwpp = { scope = "out" }\n'), "user-pte: unknown 'wpp'"),
         (('what = "w"\n', 'what = "w"\nwp = { enforced = "LANDED" }\n'), "user-pte: unknown 'wp.enforced'"),
     ],
@@ -172,6 +182,37 @@ def test_a_backend_has_its_own_scope_and_verdicts():
         assert (attack.scope, attack.expected["off"], attack.expected["enforce"]) == (scope, "LANDED", verdict)
 
 
+@pytest.mark.parametrize(
+    ("needs", "machine", "config", "missing"),
+    [
+        (("pti",), Machine(pti=True), {}, ()),
+        (("pti",), Machine(pti=False), {}, ("pti",)),
+        (("nopti",), Machine(pti=False), {}, ()),
+        (("nopti",), Machine(pti=True), {}, ("nopti",)),
+        (("smp",), Machine(cpus=2), {"CONFIG_SMP": "y"}, ()),
+        (("smp",), Machine(cpus=1), {"CONFIG_SMP": "y"}, ("smp",)),
+        (("smp",), Machine(cpus=2), {}, ("smp",)),
+        (("gbpages",), Machine(), {}, ()),
+        (("gbpages",), Machine(gbpages=False), {}, ("gbpages",)),
+        (("gbpages",), Machine(arch="arm64"), {"CONFIG_ARM64_4K_PAGES": "y"}, ()),
+        (("gbpages",), Machine(arch="arm64"), {"CONFIG_ARM64_64K_PAGES": "y"}, ("gbpages",)),
+        (("CONFIG_A", "CONFIG_B", "smp"), Machine(cpus=1), {"CONFIG_B": "m"}, ("CONFIG_A", "smp")),
+    ],
+)
+def test_what_an_attack_needs(needs, machine, config, missing):
+    attack = Attack("a", "in", {}, "w", needs)
+    attacks, left_out = possible_attacks((attack,), machine, config)
+    assert attacks == (() if missing else (attack,))
+    assert left_out == ((f"a (needs {', '.join(missing)})",) if missing else ())
+
+
+def test_the_corpus_says_what_it_needs():
+    text = (Path(__file__).parents[2] / "guest/attacks.toml").read_text()
+    needs = {attack.name: attack.needs for arch in ARCHES for attack in parse_attacks(text, arch)}
+    assert needs["ldt-table"] == ("pti",) and needs["user-pud-leaf"] == ("gbpages",)
+    assert needs["modprobe-path"] == ("CONFIG_MODULES",) and needs["user-pte"] == ()
+
+
 def test_verdicts():
     records = [{"attack": "user-pte", "verdict": "LANDED", "evidence": "uid 0"}, {"bench": "x"}]
     assert read_verdicts(records) == {"user-pte": ("LANDED", "uid 0")}
@@ -182,7 +223,7 @@ def test_verdicts():
 
 def test_a_dead_guest_is_blocked_only_with_a_report_of_the_same_attack():
     begin, panic = "[    1.9] portcullis: attack text\n", "[    2.1] Kernel panic - not syncing: Fatal\n"
-    report = "[    2.0] kpkeys: violation: write to page table at ffff by memcpy+0x1 in attack[9] (enforce)\n"
+    report = "[    2.0] kpkeys: violation: write to page table at 00001a2b, entry 5, by f+0x1 in attack[9] (enforce)\n"
     assert verdict_of_dead_guest(begin + report + panic, "text")[0] == "BLOCKED"
     for console in (begin + panic, report + begin + panic, report + panic):
         verdict, evidence = verdict_of_dead_guest(console, "text")
@@ -305,27 +346,19 @@ def test_archive_is_read_by_cpio():
     assert io.BytesIO(data).read(6) == b"070701"
 
 
-def test_mail_escapes_what_git_am_would_misread():
-    text = mail(Commit("s: t", "why\n---\ndiff --git a b", "--- a/x\n+++ b/x\n"), 1, 2, "A <a@b>", "date")
-    assert "Subject: [PATCH 1/2] s: t\n" in text
-    assert "\n ---\n diff --git a b\n---\n" in text
-    assert file_name(Commit("x86/cpu: add PKS", "", ""), 3) == "0003-x86-cpu-add-PKS.patch"
-
-
-def test_new_files_without_newline_at_the_end():
-    diff = new_files_diff({"a.h": (b"one\ntwo", False), "run": (b"x\n", True)})
-    assert "@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n" in diff
-    assert "new file mode 100755" in diff
-
-
 def test_preamble_of_a_hook_is_split_off():
     assert strip_preamble("Why.\n\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n") == ("Why.", "--- a/x\n+++ b/x\n@@ -1 +1 @@\n")
     assert strip_preamble("diff --git a/x b/x\n")[0] == ""
 
 
 def test_manifest_survives_the_round_trip():
-    manifest = Manifest("6.12.7", "x86", ("h",), {"a": Change(None, "1"), "b": Change(b"\0old", "2", 0o755)})
+    manifest = Manifest("6.12.7", "x86", ("t",), ("t/h",), {"a": Change(None, "1"), "b": Change(b"\0old", "2", 0o755)})
     assert load_manifest(dump_manifest(manifest)) == manifest
+
+
+def test_a_manifest_from_before_there_were_topics_can_be_undone():
+    text = '{"format": 1, "kernel": "6.12.7", "arch": "x86", "hooks": ["0010-build.patch"], "files": {}}'
+    assert load_manifest(text) == Manifest("6.12.7", "x86", (), ("0010-build.patch",), {})
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"format": 9}', '{"format": 1, "kernel": "6"}'])

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fakes import make_program, make_tree, make_workspace, write
+from portcullis.core.lanes import OPTIONAL, set_name
 from portcullis.errors import ToolError
 from portcullis.host import sources
 from portcullis.host import workspace as workspaces
@@ -166,7 +167,7 @@ def test_a_build_leaves_the_users_tree_alone_and_is_not_repeated(build):
 
 def test_an_edit_builds_again(build, workspace):
     build()
-    write(workspace.kernel / "files/mm/kpkeys/core.c", "/* edited */\n")
+    write(workspace.kernel / "topics/10-common/files/include/linux/kpkeys.h", "/* edited */\n")
     assert build().fresh
 
 
@@ -237,7 +238,7 @@ def test_another_architecture_has_its_own_folders_compiler_and_fragment(build, w
 
 def test_an_interrupted_tree_update_is_repaired(build, workspace, monkeypatch):
     build()
-    write(workspace.kernel / "files/mm/kpkeys/core.c", "/* edited */\n")
+    write(workspace.kernel / "topics/10-common/files/include/linux/kpkeys.h", "/* edited */\n")
     import portcullis.host.builder as module
 
     real = module.update_work_tree
@@ -256,3 +257,36 @@ def test_an_interrupted_tree_update_is_repaired(build, workspace, monkeypatch):
 def test_images_do_not_tell_when_or_how_often_they_were_built(tmp_path):
     variables = environment(make_workspace(tmp_path))
     assert variables["KBUILD_BUILD_TIMESTAMP"].endswith("1970") and variables["KBUILD_BUILD_VERSION"] == "1"
+
+
+def test_each_set_of_topics_has_a_tree_of_its_own(build, workspace):
+    write(workspace.kernel / "configs/lab.config", "CONFIG_LAB=y\n")
+    tested, product = build(), build(kinds=())
+    assert (tested.tree / "mm/kpkeys/core_test.c").is_file() and not (product.tree / "mm/kpkeys/core_test.c").exists()
+    assert product.tree.name == f"{tested.tree.name}-product"
+    assert product.folder.name == f"{tested.tree.name}-product-default"
+    assert build(lane="lab", kinds=("tests", "attacks")).tree == tested.tree
+    left_out = build(kinds=(), without=("x86-part",))
+    assert left_out.tree.name.endswith("-without-x86-part")
+    assert "line six" not in (left_out.tree / "mm/memory.c").read_text()
+
+
+def test_builds_with_a_name_share_a_tree_whatever_they_leave_out(build):
+    one, other = build(name="mutate", without=("x86-part",)), build(name="mutate", leave_out="common/0200-second")
+    assert one.tree == other.tree and one.folder == other.folder
+    text = (other.tree / "mm/memory.c").read_text()
+    assert "line six" in text and "fifteen and a half" not in text
+
+
+def test_options_of_topics_that_are_left_out_are_not_missed(build, workspace, monkeypatch):
+    write(workspace.kernel / "configs/test.config", "CONFIG_TEST=y\nCONFIG_KPKEYS_TESTED=y\n")
+    monkeypatch.setenv("FAKE_DROP", "CONFIG_KPKEYS_TESTED")
+    assert build(kinds=()).fresh
+    with pytest.raises(ToolError, match=r"CONFIG_KPKEYS_TESTED=y \(is n\)"):
+        build()
+
+
+def test_a_lane_that_leaves_topics_out_gives_its_set_the_name():
+    assert set_name(("tests", "attacks"), ()) == "" and set_name(("attacks", "tests"), ()) == ""
+    assert set_name((), OPTIONAL) == "least" and set_name(("lab",), ()) == "lab" and set_name((), ()) == "product"
+    assert set_name(("tests",), ("random",)) == "tests-without-random"

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from portcullis.commands.options import add_backend, add_build, add_dry_run, add_mode, backend_option, build_options
 from portcullis.core.lanes import LANES
-from portcullis.core.machine import DESIGNS, LINEAR_MAPS, Machine, interactive_command
+from portcullis.core.machine import DESIGNS, LINEAR_MAPS, Machine, command_line_fault, interactive_command
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.busybox import busybox
@@ -78,6 +78,8 @@ def designed(machine: Machine, options: argparse.Namespace) -> Machine:
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Builds what is not built yet, then hands the terminal to QEMU."""
     machine = designed(machine_of(options), options)
+    if fault := command_line_fault(machine):
+        raise ToolError(fault, "shorten --append")
     commands = Commands(options.dry_run)
     shell = busybox(workspace, commands, options.arch, os.uname().machine)
     built = Builder(workspace, commands, build_options(options)).run()

@@ -2,7 +2,8 @@
 """Builds a hardened kernel and the guest's first file system.
 
 The source is never changed: a work copy in the cache folder is hardened and built out of tree. Make variables pass
-through (O=, CROSS_COMPILE=, LLVM=1, ...). --deb makes Debian packages instead of a bare image.
+through (O=, CROSS_COMPILE=, LLVM=1, ...). --deb makes Debian packages instead of a bare image. A kernel from --tree
+gets the product and what --with asks for; one without --tree also gets what its lane tests or measures.
 
 examples:
   ./portcullis build
@@ -12,9 +13,11 @@ examples:
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
-from portcullis.commands.options import add_build, add_dry_run, add_json, build_options
+from portcullis.commands.options import add_build, add_dry_run, add_json, add_topics, build_options
+from portcullis.core.lanes import LANES
 from portcullis.host.builder import Builder
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
@@ -25,6 +28,7 @@ from portcullis.host.workspace import Workspace
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_build(parser)
+    add_topics(parser)
     parser.add_argument(
         "--config",
         metavar="FRAGMENT",
@@ -44,7 +48,9 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Builds; prints where the image is."""
     commands = Commands(options.dry_run)
     started = time.time()
-    built = Builder(workspace, commands, build_options(options)).run()
+    kinds = (*(() if options.tree else LANES[options.lane].kinds), *options.kinds)
+    chosen = replace(build_options(options), kinds=tuple(dict.fromkeys(kinds)), without=tuple(options.without))
+    built = Builder(workspace, commands, chosen).run()
     every = built.folder.parent.glob("*.deb") if options.deb else ()
     packages = sorted(path for path in every if path.stat().st_mtime >= started)
     result = {"image": str(built.image), "folder": str(built.folder), "tree": str(built.tree)}

@@ -16,7 +16,7 @@ from dataclasses import replace
 from portcullis.commands.options import add_backend, add_build, add_dry_run, add_json, backend_option, build_options
 from portcullis.core.machine import Machine
 from portcullis.core.verdicts import ATTACKED_MACHINE, Outcome
-from portcullis.host.attacker import known_attacks, run_attacks
+from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.builder import Builder
 from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
@@ -54,6 +54,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         for mode in SHOWN_MODES:
             boot(replace(attacked, job="attack", mode=mode))
         return 0
+    attacks, _ = choose_possible(attacks, attacked, built.image)
     outcomes: dict[str, tuple[Outcome, ...]] = {}
     for mode in SHOWN_MODES:
         with step(f"booting and running {len(attacks)} attacks, kpkeys={mode}"):

@@ -9,6 +9,7 @@ from pathlib import Path
 from portcullis.core.arches import ARCHES, arch_name
 from portcullis.core.lanes import LANES
 from portcullis.core.machine import AUTO, BACKENDS, MODES
+from portcullis.core.topics import ALL, KINDS, Selection
 from portcullis.errors import ToolError
 from portcullis.host.builder import BuildOptions
 
@@ -45,6 +46,38 @@ def add_arch(parser: argparse.ArgumentParser) -> None:
         default=arch_name(os.uname().machine),
         help="architecture (this machine's)",
     )
+
+
+def add_every_arch(parser: argparse.ArgumentParser) -> None:
+    """--arch of commands that serve all architectures at once."""
+    parser.add_argument(
+        "--arch", type=arch_name, choices=[ALL, *ARCHES], default=ALL, help="architecture (default: all of them)"
+    )
+
+
+def add_topics(parser: argparse.ArgumentParser) -> None:
+    """--with and --without."""
+    parser.add_argument(
+        "--with",
+        dest="kinds",
+        metavar="KIND",
+        choices=KINDS[1:],
+        action="append",
+        default=[],
+        help=f"also topics that are not the product's: {', '.join(KINDS[1:])} (may be repeated)",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="TOPIC",
+        action="append",
+        default=[],
+        help="leave this topic out (may be repeated); portcullis apply --list names them",
+    )
+
+
+def selection_of(options: argparse.Namespace) -> Selection:
+    """Which topics the arguments ask for."""
+    return Selection(options.arch, tuple(options.kinds), tuple(options.without))
 
 
 def add_build(parser: argparse.ArgumentParser) -> None:

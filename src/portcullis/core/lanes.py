@@ -6,16 +6,25 @@ from dataclasses import dataclass
 from portcullis.core.arches import ARCHES
 from portcullis.core.kconfig import Request
 
+TESTED = ("tests", "attacks")
+# Topics that the product works without.
+OPTIONAL = ("x86-wp", "secrets", "random", "arm64-live-split", "pointer-auth")
+
 
 @dataclass(frozen=True)
 class Lane:
-    """A named build; `fragments` are names below kernel/configs without their suffix, ARCH the architecture's own."""
+    """A named build; `fragments` are names below kernel/configs without their suffix, ARCH the architecture's own.
+
+    `kinds` are the kinds of topics beyond the product, `without` the topics that are left out.
+    """
 
     name: str
     fragments: tuple[str, ...]
     hardened: bool
     what: str
     arches: tuple[str, ...] = tuple(ARCHES)
+    kinds: tuple[str, ...] = TESTED
+    without: tuple[str, ...] = ()
 
     @property
     def has_designs(self) -> bool:
@@ -33,22 +42,43 @@ LANES = {
         Lane("default", _SMALL, True, "small guest kernel with Portcullis and its tests"),
         Lane("debug", (*_SMALL, "debug"), True, "lockdep, page-table self-tests, write+execute scan"),
         Lane("kasan", (*_SMALL, "kasan"), True, "KASAN with vmalloc shadow"),
+        Lane("debug-xen", (*_SMALL, "debug", "xen"), True, "the debug kernel with PARAVIRT_XXL", ("x86",)),
         Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, as in distribution kernels", ("x86",)),
         Lane("kselftests", ("arm64-emulator",), False, "a stock kernel that Linux' own tests run on", ("arm64",)),
         Lane("64k", (*_SMALL, "64k"), True, "64 KiB pages", ("arm64",)),
         Lane("16k", (*_SMALL, "16k"), True, "16 KiB pages, four levels", ("arm64",)),
         Lane("va39", (*_SMALL, "va39"), True, "39-bit addresses, three levels", ("arm64",)),
         Lane("kfence", (*_SMALL, "kfence"), True, "KFENCE and its tests", ("arm64",)),
-        Lane("lab", (ARCH, "portcullis", LAB), True, "what the lab counts"),
-        Lane("lab-designs", (ARCH, "portcullis", LAB, DESIGNS), True, "other designs beside it, by kpkeys_design="),
+        Lane("least", (ARCH, "portcullis", "least"), True, "the least product", kinds=(), without=OPTIONAL),
+        Lane("lab", (ARCH, "portcullis", LAB), True, "what the lab counts", kinds=(LAB,)),
+        Lane(
+            "lab-designs",
+            (ARCH, "portcullis", LAB, DESIGNS),
+            True,
+            "other designs beside it, by kpkeys_design=",
+            kinds=(LAB, DESIGNS),
+        ),
         Lane("lab-stock", (ARCH, LAB), False, "the kernel of lane lab without Portcullis"),
         Lane("stock", (ARCH, "test"), False, "the same kernel without Portcullis"),
     )
 }
 
 
-def wanted_options(requests: tuple[Request, ...], lane: Lane) -> tuple[Request, ...]:
-    """Requests that the final configuration must hold: a stock kernel knows no KPKEYS options."""
+def set_name(kinds: tuple[str, ...], without: tuple[str, ...]) -> str:
+    """A name for a set of topics: that of the first lane which has it, empty for the default one."""
+    for lane in LANES.values():
+        if lane.hardened and set(lane.kinds) == set(kinds) and set(lane.without) == set(without):
+            return "" if lane.name == "default" else lane.name
+    return "-".join((*kinds, *(("without", *without) if without else ()))) or "product"
+
+
+def wanted_options(
+    requests: tuple[Request, ...], lane: Lane, unknown: frozenset[str] = frozenset()
+) -> tuple[Request, ...]:
+    """Requests that the final configuration must hold: a stock kernel knows no KPKEYS options.
+
+    A hardened one does not know those of topics that were left out, which are `unknown`.
+    """
     if lane.hardened:
-        return requests
+        return tuple(request for request in requests if request.name not in unknown)
     return tuple(request for request in requests if not request.name.startswith("CONFIG_KPKEYS"))

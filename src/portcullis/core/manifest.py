@@ -31,6 +31,7 @@ class Manifest:
 
     kernel: str
     arch: str
+    topics: tuple[str, ...]
     hooks: tuple[str, ...]
     changes: dict[str, Change]
 
@@ -42,6 +43,7 @@ def dump_manifest(manifest: Manifest) -> str:
             "format": FORMAT,
             "kernel": manifest.kernel,
             "arch": manifest.arch,
+            "topics": list(manifest.topics),
             "hooks": list(manifest.hooks),
             "files": {
                 path: {"after": change.after, "mode": change.mode, "before": _pack(change.before)}
@@ -62,7 +64,8 @@ def load_manifest(text: str) -> Manifest:
             path: Change(_unpack(entry["before"]), entry["after"], entry["mode"])
             for path, entry in data["files"].items()
         }
-        return Manifest(data["kernel"], data["arch"], tuple(data["hooks"]), changes)
+        topics = tuple(data.get("topics", ()))  # a tree from before there were topics has none
+        return Manifest(data["kernel"], data["arch"], topics, tuple(data["hooks"]), changes)
     except (KeyError, TypeError, AttributeError, zlib.error, json.JSONDecodeError) as error:
         raise ValueError(f"damaged ({error})") from error
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from portcullis.core.manifest import MANIFEST_NAME, Change, Manifest, digest, dump_manifest, load_manifest
+from portcullis.core.topics import Selection
 from portcullis.errors import ToolError
 from portcullis.host.hardening import Plan, copy_pristine, make_plan, read_from
 from portcullis.host.sources import Source, kernel_version
@@ -14,7 +15,7 @@ from portcullis.host.workspace import Workspace, disk_full_explained, write_whol
 STATE_NAME = ".portcullis-work.json"
 
 
-def plan_apply(workspace: Workspace, tree: Path, arch: str) -> Plan:
+def plan_apply(workspace: Workspace, tree: Path, selection: Selection) -> Plan:
     """Checks everything that could go wrong and returns what apply would write; changes nothing."""
     version = kernel_version(tree)
     if (tree / MANIFEST_NAME).exists():
@@ -22,14 +23,7 @@ def plan_apply(workspace: Workspace, tree: Path, arch: str) -> Plan:
             f"Portcullis is already applied to {tree} ({MANIFEST_NAME} is there)",
             f"take it back first: portcullis apply --undo {tree}",
         )
-    plan = make_plan(workspace, version, arch, read_from(tree))
-    taken = [path for path in plan.added if (tree / path).exists()]
-    if taken:
-        raise ToolError(
-            f"{tree} already has {taken[0]}" + (f" and {len(taken) - 1} more new files" if len(taken) > 1 else ""),
-            "left by an earlier attempt or by another patch set: remove them or use a clean tree",
-        )
-    return plan
+    return make_plan(workspace, version, selection, read_from(tree))
 
 
 def apply(tree: Path, plan: Plan) -> Manifest:
@@ -41,8 +35,8 @@ def apply(tree: Path, plan: Plan) -> Manifest:
         changes[path] = Change(read(path), digest(content), mode)
     for path in plan.removed:
         changes[path] = Change(read(path), "", (tree / path).stat().st_mode & 0o777)
-    hooks = tuple(hook.file for hook in plan.hooks)
-    manifest = Manifest(str(plan.version), plan.arch, hooks, changes)
+    topics, hooks = (topic.name for topic in plan.topics), (hook.id for hook in plan.hooks)
+    manifest = Manifest(str(plan.version), plan.selection.arch, tuple(topics), tuple(hooks), changes)
     # The manifest goes first: a run that is killed half-way can still be undone.
     with disk_full_explained(tree):
         try:
@@ -125,12 +119,14 @@ def kept_by_update(tree: Path) -> frozenset[str]:
     return frozenset(json.loads(state.read_text())) if state.is_file() else frozenset()
 
 
-def update_work_tree(workspace: Workspace, source: Source, tree: Path, arch: str, leave_out: str = "") -> bool:
+def update_work_tree(
+    workspace: Workspace, source: Source, tree: Path, selection: Selection, leave_out: str = ""
+) -> bool:
     """Brings a work copy to the hardened state of this checkout; True when a file changed.
 
     Only files whose content differs are replaced, so that make compiles no more than it must.
     """
-    plan = make_plan(workspace, source.version, arch, read_from(source.path), leave_out)
+    plan = make_plan(workspace, source.version, selection, read_from(source.path), leave_out)
     state = tree / STATE_NAME
     before = kept_by_update(tree)
     # Written first, with old and new names: an interrupted update is then repaired by the next one.

@@ -14,10 +14,12 @@ from pathlib import Path
 from portcullis.core.arches import ARCHES, Arch, cross_prefix
 from portcullis.core.buildlog import compiled_files
 from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
-from portcullis.core.lanes import ARCH, LANES, Lane, wanted_options
+from portcullis.core.lanes import ARCH, LANES, Lane, set_name, wanted_options
+from portcullis.core.topics import Selection
 from portcullis.errors import ToolError
 from portcullis.host.applying import kept_by_update, update_work_tree
 from portcullis.host.building import IDENTITY, run_step
+from portcullis.host.hardening import options_of, read_topics, topics_for
 from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
 from portcullis.host.sources import Source, fetch, user_source, work_copy
@@ -30,7 +32,11 @@ REVISION = ".portcullis-revision"
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """What to build; `variables` are make variables, `leave_out` drops one hook (mutation)."""
+    """What to build; `variables` are make variables.
+
+    `kinds` are the kinds of topics beyond the product (None: the lane's), `without` leaves topics out, `leave_out` one
+    hook (mutation).
+    """
 
     lane: str = "default"
     tree: Path | None = None
@@ -41,6 +47,8 @@ class BuildOptions:
     jobs: int = os.cpu_count() or 1
     deb: bool = False
     arch: str = "x86"
+    kinds: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
     leave_out: str = ""
     name: str = ""
 
@@ -68,12 +76,14 @@ class Builder:
         self.arch: Arch = ARCHES[options.arch]
         if options.arch not in self.lane.arches:
             raise ToolError(f"there is no lane {options.lane} for {options.arch}")
+        kinds = self.lane.kinds if options.kinds is None else options.kinds
+        self.selection = Selection(options.arch, kinds, (*self.lane.without, *options.without))
 
     def run(self) -> Built:
         """Builds the kernel; raises ToolError that says what failed and where the log is."""
         source = self.source()
         tree = self.tree_folder(source)
-        folder = self.options.output or self.workspace.folder("build") / self._folder_name(tree, source)
+        folder = self.options.output or self.workspace.folder("build") / self._folder_name(source)
         # Nobody writes to a fetched source; what is in the work tree must stay until it is compiled.
         whole_tree = nullcontext() if tree == source.path else locked(tree.with_name(tree.name + ".lock"))
         with (
@@ -83,9 +93,12 @@ class Builder:
         ):
             return self._run(source, tree, folder)
 
-    def _folder_name(self, tree: Path, source: Source) -> str:
-        arch = f"-{self.arch.name}" if tree == source.path and self.arch.name != "x86" else ""
-        return f"{tree.name}{arch}-{self.lane.name}"
+    def _folder_name(self, source: Source) -> str:
+        """A build with the lane's own topics is named after the lane alone: `report` finds the stock one beside it."""
+        return f"{self._base_name(source, self.selection != self._lanes_own())}-{self.lane.name}"
+
+    def _lanes_own(self) -> Selection:
+        return Selection(self.options.arch, self.lane.kinds, self.lane.without)
 
     def source(self) -> Source:
         """The pristine source."""
@@ -97,16 +110,19 @@ class Builder:
         """The folder that make compiles from; a fetched stock source is used as it is."""
         if not self.lane.hardened and source.fetched:
             return source.path
+        return self.workspace.folder("trees") / self._base_name(source, named_by_set=True)
+
+    def _base_name(self, source: Source, named_by_set: bool) -> str:
         name = source.path.name
         if not source.fetched:
             name += "-" + hashlib.sha256(str(source.path).encode()).hexdigest()[:8]
         if self.arch.name != "x86":
             name += f"-{self.arch.name}"
         if not self.lane.hardened:
-            name += "-stock"
-        if self.options.name:
-            name += f"-{self.options.name}"
-        return self.workspace.folder("trees") / name
+            return name if source.fetched or not named_by_set else f"{name}-stock"
+        own = set_name(self.selection.kinds, () if self.options.name else self.selection.without)
+        parts = (own if named_by_set else "", self.options.name)
+        return "-".join((name, *(part for part in parts if part)))
 
     def _run(self, source: Source, tree: Path, folder: Path) -> Built:
         log = folder.with_name(folder.name + ".log")
@@ -115,7 +131,7 @@ class Builder:
         revision = self._update_tree(source, tree)
         folder.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
-        requests = self._configure(tree, folder, log, self._options_known(source, tree, revision))
+        requests = self._configure(source, tree, folder, log, revision)
         key = self._key(tree, folder, revision)
         stamp = folder / BUILT_STAMP
         image = folder / self.arch.image
@@ -142,7 +158,7 @@ class Builder:
         mark.unlink(missing_ok=True)  # an interrupted update must not look like the old revision
         changed = work_copy(source, tree, kept_by_update(tree))
         if self.lane.hardened:
-            changed |= update_work_tree(self.workspace, source, tree, self.options.arch, self.options.leave_out)
+            changed |= update_work_tree(self.workspace, source, tree, self.selection, self.options.leave_out)
         if changed or not revision:
             revision = uuid.uuid4().hex
         write_whole(mark, revision.encode())
@@ -169,13 +185,28 @@ class Builder:
         names = sorted(name for name in kept_by_update(tree) if Path(name).name.startswith("Kconfig"))
         return str(source.path) + "\0".join((tree / name).read_text() for name in names)
 
-    def _configure(self, tree: Path, folder: Path, log: Path, known: str) -> tuple[Request, ...]:
+    def _options_left_out(self, source: Source) -> frozenset[str]:
+        """Options of topics that this kernel does not have."""
+        if not self.lane.hardened:
+            return frozenset()
+        chosen = topics_for(self.workspace, source.version, self.selection)
+        names = {topic.name for topic in chosen}
+        others = [topic for topic in read_topics(self.workspace) if topic.name not in names]
+        return options_of(self.workspace, others) - options_of(self.workspace, chosen)
+
+    def _configure(self, source: Source, tree: Path, folder: Path, log: Path, revision: str) -> tuple[Request, ...]:
         fragments = self.fragments()
         requests = wanted_options(
-            tuple(request for path in fragments for request in parse_fragment(path.read_text())), self.lane
+            tuple(request for path in fragments for request in parse_fragment(path.read_text())),
+            self.lane,
+            self._options_left_out(source),
         )
         base = self.options.base_config
-        inputs = [known, str(base and base.read_bytes()), str(sorted(self.options.variables.items()))]
+        inputs = [
+            self._options_known(source, tree, revision),
+            str(base and base.read_bytes()),
+            str(sorted(self.options.variables.items())),
+        ]
         inputs += [path.read_text() for path in fragments]
         key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
         stamp = folder / CONFIG_STAMP

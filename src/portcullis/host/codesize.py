@@ -9,7 +9,7 @@ from portcullis.core.kconfig import different_options, parse_config
 # Options that come with Portcullis; kernels that differ in others as well cannot be compared.
 OWN_OPTIONS = ("CONFIG_KPKEYS", "CONFIG_ARCH_HAS_KPKEYS", "CONFIG_MMU_GATHER_")
 LAB_OBJECTS = ("mm/kpkeys/lab.o", "mm/kpkeys/designs.o")
-TEST_OBJECTS = ("mm/kpkeys/attack*.o", "mm/kpkeys/*_test.o", "arch/*/mm/*_test.o", *LAB_OBJECTS)
+TEST_OBJECTS = ("mm/kpkeys/attack*.o", "mm/kpkeys/*_test.o", "mm/kpkeys/test_*.o", "arch/*/mm/*_test.o", *LAB_OBJECTS)
 STOCK_OF = {"lab": "lab-stock"}  # lanes that are compared with another one than stock
 
 

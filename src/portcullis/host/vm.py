@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.machine import NO_BACKEND, Files, Machine, backend_of, qemu_command
+from portcullis.core.machine import NO_BACKEND, Files, Machine, backend_of, command_line_fault, qemu_command
 from portcullis.core.results import GuestResults, backend_said, parse_results
 from portcullis.core.splats import is_stale_int3, last_lines
 from portcullis.errors import ToolError
@@ -151,6 +151,9 @@ def run_job(
 
     A boot that the emulator spoilt is repeated once.
     """
+
+    if fault := command_line_fault(machine):
+        raise ToolError(fault, "shorten --append, or the list of names")
 
     def boot_it() -> Boot:
         return _boot(workspace, commands, machine, kernel, initramfs, nmi_rate, label or machine.job, emulator, plugin)

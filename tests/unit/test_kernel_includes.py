@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel part's own headers include each other in one direction, and nobody reaches into mm/kpkeys by a path."""
+
+import re
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+TOPICS = Path(__file__).parents[2] / "kernel/topics"
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)
+
+
+def own_files() -> dict[str, str]:
+    """New files of all topics: path in the kernel tree -> content."""
+    found = (path for path in TOPICS.glob("*/files/**/*") if path.suffix in (".c", ".h", ".S"))
+    return {path.as_posix().split("/files/", 1)[1]: path.read_text() for path in found}
+
+
+def included(path: str, text: str, files: dict[str, str]) -> set[str]:
+    """Own headers that a file includes; a header of <asm/> is that of each architecture."""
+    folder = PurePosixPath(path).parent.as_posix()
+    names: set[str] = set()
+    for kind, name in INCLUDE.findall(text):
+        places = [f"{folder}/{name}"] if kind == '"' else [f"include/{name}"]
+        places += [f"arch/{arch}/include/{name}" for arch in ("x86", "arm64")]
+        names |= {place for place in places if place in files}
+    return names
+
+
+def order(files: dict[str, str]) -> tuple[str, ...]:
+    """Files so that each comes behind what it includes; raises CycleError."""
+    edges = {path: included(path, text, files) for path, text in files.items()}
+    return tuple(TopologicalSorter(edges).static_order())
+
+
+def test_includes_go_one_way():
+    files = own_files()
+    ordered = order(files)
+    assert ordered.index("include/linux/kpkeys_state.h") < ordered.index("include/linux/kpkeys.h")
+
+
+def test_a_circle_is_noticed():
+    files = {"mm/kpkeys/a.h": '#include "b.h"\n', "mm/kpkeys/b.h": '#include "a.h"\n'}
+    with pytest.raises(CycleError):
+        order(files)
+
+
+def test_nobody_includes_by_a_path_upwards():
+    by_path = [
+        path for path, text in own_files().items() if any(name.startswith("..") for _, name in INCLUDE.findall(text))
+    ]
+    assert not by_path
