@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Compiles a kernel at commits of the exported series, as whoever bisects it would.
+
+`git am` takes the patches one at a time in a small repository; what each one changes goes to a work tree that is
+otherwise the pristine source, so make compiles what a commit touches and no more.
+"""
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from portcullis.core.arches import ARCHES, Arch
+from portcullis.core.topics import ALL, KINDS, Selection
+from portcullis.errors import ToolError
+from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.building import run_step
+from portcullis.host.coverletter import cover_letter
+from portcullis.host.exporting import COVER, Repository, Step, steps_of, write_series
+from portcullis.host.hardening import Plan, copy_pristine, make_plan, read_from
+from portcullis.host.process import Commands
+from portcullis.host.screen import step
+from portcullis.host.sources import Source, work_copy
+from portcullis.host.workspace import Workspace, locked, write_whole
+
+AUTHOR = "Portcullis <portcullis@localhost>"
+FRAGMENTS = ("portcullis", "test", "lab", "designs")
+POINTS = 2  # of a sample
+WRITTEN = ".portcullis-series.txt"
+
+
+class SeriesBuild:
+    """One architecture's way through the series."""
+
+    def __init__(self, workspace: Workspace, commands: Commands, options: BuildOptions) -> None:
+        self.workspace = workspace
+        self.commands = commands
+        self.builder = Builder(workspace, commands, replace(options, lane="default", name="series"))
+        self.arch: Arch = ARCHES[options.arch]
+        self.source: Source = self.builder.source()
+        self.tree = workspace.folder("trees") / f"{self.source.path.name}-{self.arch.name}-series"
+        self.folder = workspace.folder("build") / self.tree.name
+        self.log = self.folder.with_name(self.folder.name + ".log")
+
+    def run(self, every: bool) -> int:
+        """Compiles after every commit, or at a few; returns how often. Raises ToolError that names the commit."""
+        plan = make_plan(self.workspace, self.source.version, Selection(ALL, KINDS[1:]), read_from(self.source.path))
+        with locked(self.tree.with_name(self.tree.name + ".lock")), tempfile.TemporaryDirectory() as name:
+            work_copy(self.source, self.tree)
+            self._reset()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.log.unlink(missing_ok=True)
+            return self._walk(plan, Path(name), every)
+
+    def _reset(self) -> None:
+        """The pristine source again, after an earlier run."""
+        state = self.tree / WRITTEN
+        for path in state.read_text().splitlines() if state.is_file() else ():
+            copy_pristine(self.source.path, self.tree, path)
+        state.unlink(missing_ok=True)
+
+    def _walk(self, plan: Plan, folder: Path, every: bool) -> int:
+        read = read_from(self.source.path)
+        cover = cover_letter(self.workspace, plan)
+        written = write_series(Repository(folder / "origin", AUTHOR), plan, read, folder / "patches", cover)
+        patches = [path for path in written if path.name != COVER]
+        repository = Repository(folder / "tree", AUTHOR)
+        repository.base(plan, read)
+        write_whole(self.tree / WRITTEN, "\n".join(plan.files).encode())
+        steps = steps_of(plan)
+        points = sample(steps, self.arch.name, POINTS)
+        count, dirty, unlinked, configured = 0, False, False, False
+        for number, (each, patch) in enumerate(zip(steps, patches, strict=True)):
+            changed = self._take(repository, patch)
+            if any(concerns(path, self.arch.name) for path in changed):
+                dirty = unlinked = True
+            configured &= not any(Path(path).name.startswith("Kconfig") for path in changed)
+            whole = every and unlinked and ends_topic(steps, number)
+            if whole or (dirty and (every or number in points)):
+                commit = f"{number + 1} of {len(steps)} ({each.topic}: {each.subject})"
+                self._compile(commit, configured, [self.arch.target] if whole else self._folders(plan, every))
+                count, dirty, unlinked, configured = count + 1, False, not whole, True
+        return count
+
+    def _take(self, repository: Repository, patch: Path) -> list[str]:
+        """Takes one patch to the repository, and what it changed to the work tree."""
+        repository.git("am", "-q", patch)
+        changed = repository.git("diff", "--name-only", "HEAD~1").splitlines()
+        for path in changed:
+            (self.tree / path).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.tree / path, (repository.folder / path).read_bytes())
+        return changed
+
+    def _folders(self, plan: Plan, every: bool) -> list[str]:
+        """Folders of what the series touches, or for a sample those that most of it is in."""
+        memory = {"mm/kpkeys/", f"arch/{self.arch.name}/mm/"}
+        touched = {f"{PurePosixPath(path).parent}/" for path in plan.files if concerns(path, self.arch.name)}
+        folders = memory | touched if every else memory
+        return sorted(name for name in folders if (self.tree / name / "Makefile").is_file()) or ["mm/"]
+
+    def _compile(self, commit: str, configured: bool, targets: list[str]) -> None:
+        try:
+            with step(f"compiling commit {commit} for {self.arch.name}"):
+                if not configured:
+                    self._configure()
+                self._make(targets)
+        except ToolError as error:
+            message = f"commit {commit} does not build for {self.arch.name}: {error.message}"
+            raise ToolError(message, error.advice) from error
+
+    def _configure(self) -> None:
+        """Everything that the commits so far have an option for."""
+        names = (self.arch.fragment, *FRAGMENTS)
+        fragments = [self.workspace.kernel / "configs" / f"{name}.config" for name in names]
+        config = self.folder / ".config"
+        self._make(["tinyconfig"])
+        merge = [self.tree / "scripts/kconfig/merge_config.sh", "-m", "-O", self.folder, config, *fragments]
+        run_step(self.workspace, self.commands, merge, self.log, "merging the configuration", cwd=self.tree)
+        self._make(["olddefconfig"])
+
+    def _make(self, targets: list[str]) -> None:
+        *words, _ = self.builder.make_command(self.tree, self.folder, "")
+        run_step(self.workspace, self.commands, [*words, *targets], self.log, "make")
+
+
+def concerns(path: str, arch: str) -> bool:
+    """Whether a file may change what an architecture compiles."""
+    return not path.startswith(("Documentation/", "MAINTAINERS")) and (
+        not path.startswith("arch/") or path.startswith(f"arch/{arch}/")
+    )
+
+
+def ends_topic(steps: tuple[Step, ...], number: int) -> bool:
+    """Whether this is the last commit of its topic."""
+    return number + 1 == len(steps) or steps[number + 1].topic != steps[number].topic
+
+
+def sample(steps: tuple[Step, ...], arch: str, count: int) -> set[int]:
+    """Last commits of a few topics of an architecture, evenly spread, the last of all among them."""
+    ends = [number for number, each in enumerate(steps) if ends_topic(steps, number) and arch in each.arches]
+    return {ends[len(ends) * (part + 1) // count - 1] for part in range(count)}
