@@ -3,12 +3,10 @@
 
 import pytest
 
-from fakes import SERIES
 from portcullis.core.kconfig import parse_config, parse_fragment, unmet
 from portcullis.core.ktap import failures, leaves, parse_ktap
 from portcullis.core.packages import apt_line, parse_packages
 from portcullis.core.results import parse_results
-from portcullis.core.series import parse_series, select_hooks, supported_ranges
 from portcullis.core.splats import is_stale_int3, scan_console
 from portcullis.core.versions import KernelVersion, VersionRange, parse_version, version_from_makefile
 
@@ -30,37 +28,6 @@ def test_bad_versions_are_refused(text):
 def test_version_of_a_makefile():
     assert version_from_makefile("VERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 117\n") == KernelVersion(6, 12, 117)
     assert version_from_makefile("all:\n\techo hello\n") is None
-
-
-def test_series_keeps_order_and_selects_by_version_and_arch():
-    hooks = parse_series(SERIES)
-    assert [hook.name for hook in hooks] == ["0100-first", "0200-second"]
-    assert hooks[0].subject == "x86/kpkeys: first"
-    assert hooks[1].subject == "mm: build kpkeys"
-    assert hooks[1].tests == ("kunit", "hooks")
-    assert [hook.name for hook in select_hooks(hooks, KernelVersion(6, 13), "x86")] == ["0200-second"]
-    assert [hook.name for hook in select_hooks(hooks, KernelVersion(6, 12), "arm64")] == ["0200-second"]
-    assert [str(item) for item in supported_ranges(hooks)] == [
-        "6.12 up to, not including, 6.13",
-        "6.12 up to, not including, 6.14",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (('why = "First reason."\n', ""), "'why' is missing"),
-        (("test = ", "untested = 'x'\ntest = "), "either 'test' or 'untested'"),
-        (('arch = "x86"', 'arch = "x86"\ncolour = "red"'), "unknown key 'colour'"),
-        (('to = "6.13"', 'to = "6.12"'), "empty version range"),
-        (('"0200-second.patch"', '"x86/0100-first.patch"'), "listed twice"),
-        (('"x86/0100-first.patch"', '"../0100-first.patch"'), "below kernel/hooks"),
-        (("[[hook]]", "[[hook]"), "series.toml: "),
-    ],
-)
-def test_a_broken_series_names_the_fault(change, message):
-    with pytest.raises(ValueError, match=message):
-        parse_series(SERIES.replace(*change))
 
 
 def test_unmet_options_are_found():
@@ -97,9 +64,46 @@ def test_ktap_from_a_console_with_time_stamps():
     assert results[2].skipped
 
 
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("KTAP version 1\nok 1 - a\nok 2 - b\n1..2\n", []),
+        ("KTAP version 1\nok 1 - a\n1..2\n", ["2 tests planned, 1 seen"]),
+        ("KTAP version 1\nok 1 - a\nok 2 - b\n1..1\n", ["1 tests planned, 2 seen"]),
+        ("KTAP version 1\nok 1 - a\n", ["no plan: it did not finish"]),
+        ("ok 1 - a\n", ["no plan: it did not finish"]),
+        ("KTAP version 1\n", ["no plan: it did not finish"]),
+        ("", []),
+        (KUNIT.replace("    1..3", "    1..4"), ["4 tests planned, 3 seen"]),
+        (KUNIT.replace(" 1..1", " 1..2"), ["2 tests planned, 1 seen"]),
+        (KUNIT.replace("[    0.5]     1..3\n", ""), ["no plan: it did not finish"]),
+        # The machine died in the first of two suites.
+        (
+            "KTAP version 1\n1..2\n    KTAP version 1\n    1..2\n    ok 1 a\n",
+            ["2 tests planned, 1 seen", "2 tests planned, 0 seen"],
+        ),
+        # A suite that left no sum of its own, and the next one.
+        (
+            "KTAP version 1\n1..1\n    KTAP version 1\n    1..2\n    ok 1 a\n"
+            "    KTAP version 1\n    1..1\n    ok 1 b\nok 1 s\n",
+            ["2 tests planned, 1 seen"],
+        ),
+        # KUnit does not know how many parameters a test has.
+        (
+            "KTAP version 1\n1..1\n    1..1\n"
+            "        KTAP version 1\n        ok 1 x\n        ok 2 y\n    ok 1 t\nok 1 s\n",
+            [],
+        ),
+        ("KTAP version 1\n1..1\nok 1 - a\n1..1\n", ["1 tests planned, 0 seen"]),
+    ],
+)
+def test_a_run_with_fewer_results_than_planned_has_failed(text, faults):
+    assert [result.reason for result in failures(parse_ktap(text)) if result.name == "plan"] == faults
+
+
 def test_results_port():
     results = parse_results(
-        'KTAP version 1\nok 1 - a\nnot ok 2 - b # reason\n#json {"bench":"x","n":1}\n#json {oops\n#done 3\n'
+        'KTAP version 1\nok 1 - a\nnot ok 2 - b # reason\n#json {"bench":"x","n":1}\n#json {oops\n1..2\n#done 3\n'
     )
     assert results.status == 3
     assert [(test.name, test.reason) for test in results.failed] == [("b", "reason")]
@@ -120,7 +124,7 @@ def test_results_of_a_dead_guest_have_no_status():
         ("[    1.0][    T1] Oops: Oops: 0003 [#1] PREEMPT SMP", "oops"),
         ("BUG: KASAN: use-after-free in foo", "bug"),
         ("WARNING: possible circular locking dependency detected", "warning"),
-        ("kpkeys: violation: write to page table at ffff", "violation"),
+        ("kpkeys: violation: write to page table at 000000001a2b3c4d, entry 5, by f+0x1/0x2", "violation"),
         ("kpkeys: section left open by foo[1]", "open-section"),
         ("BUG: Bad page state in process init", "bug"),
         ("Oops: general protection fault, probably for non-canonical address", "oops"),
@@ -173,6 +177,20 @@ def test_a_warning_that_is_provoked_on_purpose_is_not_a_complaint():
     assert [splat.kind for splat in scan_console(report, warned=r"WARNING: .*\bg\b")] == ["warning", "trace"]
     assert [splat.kind for splat in scan_console(report + "Oops: 3\n", warned=r"\bf\b")] == ["oops"]
     assert [splat.kind for splat in scan_console(report + "\n" * 30 + "Call Trace:\n", warned=r"\bf\b")] == ["trace"]
+
+
+@pytest.mark.parametrize("address", ["ff11000001a2b028", "ffff888001a2b028", "0xffff000001a2b028", "ffffff8001a2b028"])
+def test_an_address_in_a_report_is_always_a_complaint(address):
+    report = f"[ 2.0] kpkeys: violation: write to page table at {address} by f+0x1 in attack[9] (audit)\n"
+    assert [splat.kind for splat in scan_console(report, ("all",))] == ["address"]
+    assert [splat.kind for splat in scan_console(report, ("violation",))] == ["address"]
+    assert scan_console(f"Kernel command line: quiet no_hash_pointers\n{report}", ("violation",)) == ()
+    assert scan_console(f"BUG: unable to handle page fault for address: {address}\n", ("bug",)) == ()
+
+
+def test_a_hashed_address_is_no_complaint():
+    report = "kpkeys: violation: write to page table at 00000000ff11a2b0, entry 5, by f+0x1/0x2 in attack[9] (audit)\n"
+    assert scan_console(report, ("violation",)) == ()
 
 
 def test_an_unknown_allowed_kind_is_an_error():

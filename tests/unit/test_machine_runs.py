@@ -2,6 +2,7 @@
 """The VM runner and the attack runner, with a fake QEMU on PATH."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,13 +12,16 @@ from pathlib import Path
 import pytest
 
 from fakes import FAKE_QEMU, make_program, make_workspace
-from portcullis.core.machine import Machine
+from portcullis.core.machine import COMMAND_LINE_SIZE, JOB_WORDS, Machine, command_line_fault
 from portcullis.core.results import parse_results
 from portcullis.core.verdicts import Attack
 from portcullis.errors import ToolError
 from portcullis.host.attacker import run_attacks
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, explain, run_job
+from portcullis.host.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
 
 FAKE = (
     FAKE_QEMU
@@ -169,7 +173,7 @@ def verdict(name: str, word: str) -> str:
     return f'#json {{"attack":"{name}","verdict":"{word}","evidence":"e"}}\n'
 
 
-REPORT = "kpkeys: violation: write to page table at ffff by f+0x1 in attack[9] (enforce)\n"
+REPORT = "kpkeys: violation: write to page table at 000000001a2b, entry 5, by f+0x1 in attack[9] (enforce)\n"
 
 
 def test_attacks_go_on_in_a_fresh_boot_after_one_that_killed_the_guest():
@@ -199,7 +203,56 @@ def test_many_attacks_are_spread_over_boots():
     booter, jobs = boots(*texts)
     outcomes, _ = run_attacks(tuple(attack(name) for name in names), "off", Machine(), booter)
     assert len(outcomes) == 40 and len(jobs) == 2 and all(o.as_expected for o in outcomes)
-    assert all(len(job) < 1000 for job in jobs)
+    assert not any(command_line_fault(Machine(job=job)) for job in jobs)
+
+
+def defined(header: str, name: str) -> int:
+    """A number that a header of the guest defines."""
+    found = re.search(rf"^#define {name}\s+(\d+)$", (ROOT / "guest/lib" / header).read_text(), re.MULTILINE)
+    assert found
+    return int(found[1])
+
+
+def test_the_guest_takes_as_much_as_the_host_believes():
+    assert defined("words.h", "MAX_WORDS") == JOB_WORDS
+    assert defined("files.h", "COMMAND_LINE_SIZE") == COMMAND_LINE_SIZE
+
+
+def test_a_job_that_the_guest_would_not_take_is_an_error(tmp_path):
+    long, many = Machine(append="x" * COMMAND_LINE_SIZE), Machine(job="," * JOB_WORDS)
+    assert not command_line_fault(Machine(job="," * (JOB_WORDS - 1)))
+    for machine, why in ((long, "a kernel command line of"), (many, f"{JOB_WORDS + 1} words")):
+        with pytest.raises(ToolError, match=why):
+            run_job(Workspace(tmp_path, tmp_path), Commands(), machine, Path("k"), Path("i"))
+
+
+SPLIT = """
+#include <stdio.h>
+#include "words.h"
+int main(int argc, char **argv)
+{
+	char *words[MAX_WORDS + 1];
+	int n = words_split(argv[1], words);
+	printf("%d %s\\n", n, n < 0 ? "" : words[n - 1]);
+	return n < 0 ? 1 : words[n] != NULL;
+}
+"""
+
+
+def test_the_guest_refuses_a_job_of_too_many_words(tmp_path):
+    (tmp_path / "main.c").write_text(SPLIT)
+    program, lib = tmp_path / "split", ROOT / "guest/lib"
+    source = [tmp_path / "main.c", lib / "words.c"]
+    subprocess.run(["gcc", "-D_GNU_SOURCE", f"-I{lib}", "-fsanitize=address", "-o", program, *source], check=True)
+
+    def split(words: int) -> tuple[int, str]:
+        job = ",".join(f"w{number}" for number in range(words))
+        done = subprocess.run([program, job], capture_output=True, text=True)
+        return done.returncode, done.stdout.strip()
+
+    assert split(1) == (0, "1 w0")
+    assert split(JOB_WORDS) == (0, f"{JOB_WORDS} w{JOB_WORDS - 1}")
+    assert split(JOB_WORDS + 1)[0] == 1
 
 
 def test_a_verdict_from_the_wrong_mode_is_caught():

@@ -19,7 +19,7 @@ from portcullis.commands.options import add_build, add_dry_run, add_json, add_mo
 from portcullis.core.machine import MODES
 from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, Outcome, choose_attacks
 from portcullis.errors import ToolError
-from portcullis.host.attacker import known_attacks, run_attacks
+from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.builder import Builder
 from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
@@ -62,6 +62,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     if options.dry_run:
         run_job(workspace, commands, replace(machine, job="attack"), built.image, initramfs, emulator=emulator)
         return 0
+    attacks, _ = choose_possible(attacks, machine, built.image)
     outcomes: list[Outcome] = []
     for mode in modes:
         with step(f"{len(attacks)} attacks with kpkeys={mode}"):

@@ -17,6 +17,8 @@ EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-
 RESULTS_PORT = "portcullis.results"
 MODES = ("off", "audit", "enforce")
 MOST_ICOUNT = 10
+COMMAND_LINE_SIZE = 2048  # of both kernels, which forget the rest; guest/lib/files.h has the same number
+JOB_WORDS = 128  # that the guest's init takes: MAX_WORDS in guest/lib/words.h
 # Whatever else differs from run to run: what the CPU and the firmware call random, and the time of day.
 REPEATABLE = ("-seed", "1", "-rtc", "base=2026-01-01T00:00:00,clock=vm")
 # What kernels of lane lab can be: the protection of this project, and others to measure against.
@@ -100,6 +102,15 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
     if machine.append:
         words.append(machine.append)
     return " ".join(words)
+
+
+def command_line_fault(machine: Machine) -> str:
+    """What the kernel or the guest's init would not take of the command line, empty when they take all of it."""
+    size = len(kernel_command_line(machine).encode())
+    if size >= COMMAND_LINE_SIZE:
+        return f"a kernel command line of {size} bytes, and {COMMAND_LINE_SIZE - 1} fit"
+    words = machine.job.count(",") + 1
+    return f"a job of {words} words, and {JOB_WORDS} fit" if words > JOB_WORDS else ""
 
 
 def _protection(machine: Machine) -> list[str]:

@@ -2,6 +2,7 @@
 """Finds kernel complaints in a console log."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from portcullis.core.ktap import strip_printk
@@ -31,6 +32,9 @@ _PROVOKED = re.compile(
     r"invoked oom-killer|FAULT_INJECTION: forcing a failure|page allocation failure: |vmalloc error: "
 )
 _PROVOKED_REACH = 12
+# An address of the kernel's half, as %px prints it. Who reads the console must not learn where tables are.
+_ADDRESS = re.compile(r"kpkeys: .*(?<![0-9a-f])ff[0-9a-f]{14}(?![0-9a-f])")
+_ADDRESSES_WANTED = "no_hash_pointers"  # on the command line, which the console repeats
 _WARNING_REACH = 40  # registers come between a warning and its trace
 _COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
 
@@ -45,17 +49,17 @@ class Splat:
 
 
 def scan_console(text: str, allowed: tuple[str, ...] = (), warned: str = "") -> tuple[Splat, ...]:
-    """Complaints in a console log.
+    """Complaints in a console log, and addresses that it gives away.
 
-    `allowed` names kinds that are expected, or is ("all",). `warned` is what a WARNING looks like that is provoked on
-    purpose: neither it nor its trace is a complaint. Raises ValueError for an unknown kind.
+    `allowed` names kinds that are expected, or is ("all",); an address never is. `warned` is what a WARNING looks like
+    that is provoked on purpose: neither it nor its trace is a complaint. Raises ValueError for an unknown kind.
     """
     unknown = set(allowed) - set(PATTERNS) - {"all"}
     if unknown:
         raise ValueError(f"unknown kind of console complaint: {sorted(unknown)[0]}")
+    found = list(_addresses(text))
     if "all" in allowed:
-        return ()
-    found = []
+        return tuple(found)
     traces_until = 0
     for number, raw in enumerate(text.splitlines(), 1):
         line = strip_printk(raw.rstrip())
@@ -68,6 +72,14 @@ def scan_console(text: str, allowed: tuple[str, ...] = (), warned: str = "") -> 
         if kind and kind not in allowed:
             found.append(Splat(kind, number, line))
     return tuple(found)
+
+
+def _addresses(text: str) -> Iterator[Splat]:
+    if _ADDRESSES_WANTED in text:
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if _ADDRESS.search(line):
+            yield Splat("address", number, strip_printk(line.rstrip()))
 
 
 def last_lines(text: str, count: int = 15) -> str:

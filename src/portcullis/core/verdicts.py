@@ -9,6 +9,7 @@ from typing import Any
 from portcullis.core.arches import ARCHES
 from portcullis.core.ktap import strip_printk
 from portcullis.core.machine import BACKENDS, MODES, Machine
+from portcullis.core.needs import Config, lacking, unknown_needs
 
 VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
 DIED = "DIED"  # the guest ended during the attack and no violation was reported
@@ -23,12 +24,13 @@ ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 
 @dataclass(frozen=True)
 class Attack:
-    """One entry of guest/attacks.toml; `expected` maps each mode to a verdict."""
+    """One entry of guest/attacks.toml; `expected` maps each mode to a verdict, `needs` has words of core/needs.py."""
 
     name: str
     scope: str
     expected: Mapping[str, str]
     what: str
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,17 @@ def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
     for mode in MODES:
         if entry[mode] not in VERDICTS:
             raise ValueError(f"{where}: {mode} must be one of {', '.join(VERDICTS)}")
-    return Attack(entry["name"], entry["scope"], {mode: entry[mode] for mode in MODES}, entry["what"])
+    expected = {mode: entry[mode] for mode in MODES}
+    return Attack(entry["name"], entry["scope"], expected, entry["what"], _needs(entry, where))
+
+
+def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    needs = entry.get("needs", [])
+    if not isinstance(needs, list):
+        raise ValueError(f"{where}: needs must be a list")
+    for word in unknown_needs(needs):
+        raise ValueError(f"{where}: unknown need {word!r}")
+    return tuple(needs)
 
 
 def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
@@ -99,6 +111,15 @@ def choose_attacks(attacks: tuple[Attack, ...], names: Iterable[str]) -> tuple[A
         if name not in known:
             raise ValueError(f"unknown attack {name!r}; known are: {', '.join(known)}")
     return tuple(known[name] for name in wanted) if wanted else attacks
+
+
+def possible_attacks(
+    attacks: Iterable[Attack], machine: Machine, config: Config
+) -> tuple[tuple[Attack, ...], tuple[str, ...]]:
+    """Attacks that a machine with a kernel of this configuration has the objects for, and what to say of the others."""
+    missing = [(attack, lacking(attack.needs, machine, config)) for attack in attacks]
+    left_out = tuple(f"{attack.name} (needs {', '.join(words)})" for attack, words in missing if words)
+    return tuple(attack for attack, words in missing if not words), left_out
 
 
 def read_verdicts(records: Iterable[Mapping[str, object]]) -> dict[str, tuple[str, str]]:

@@ -3,7 +3,9 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
+from portcullis.core.kconfig import parse_config
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.verdicts import (
     MISSING,
@@ -11,15 +13,17 @@ from portcullis.core.verdicts import (
     Outcome,
     judge,
     parse_attacks,
+    possible_attacks,
     read_verdicts,
     verdict_of_dead_guest,
 )
 from portcullis.errors import ToolError
+from portcullis.host.screen import say
 from portcullis.host.vm import Boot, look_at_backend
 from portcullis.host.workspace import Workspace
 
 Booter = Callable[[Machine], Boot]
-ATTACKS_PER_BOOT = 30  # the guest's init takes at most 32 words
+ATTACKS_PER_BOOT = 30  # a boot has a time limit; what a job may have at most is in core/machine.py
 
 
 def known_attacks(workspace: Workspace, machine: Machine) -> tuple[Attack, ...]:
@@ -31,6 +35,22 @@ def known_attacks(workspace: Workspace, machine: Machine) -> tuple[Attack, ...]:
         raise ToolError(f"{path} does not exist", "the checkout is not complete") from error
     except ValueError as error:
         raise ToolError(str(error)) from error
+
+
+def choose_possible(
+    attacks: tuple[Attack, ...], machine: Machine, image: Path
+) -> tuple[tuple[Attack, ...], tuple[str, ...]]:
+    """Attacks that a machine with this kernel has the objects for, and what to say of the others."""
+    config = image.parents[3] / ".config"
+    try:
+        possible, left_out = possible_attacks(attacks, machine, parse_config(config.read_text()))
+    except FileNotFoundError as error:
+        raise ToolError(f"{config} does not exist", "the build is not complete") from error
+    for attack in left_out:
+        say(f"  left out: {attack}")
+    if not possible:
+        raise ToolError("nothing is left to attack", "see: portcullis attack --list")
+    return possible, left_out
 
 
 def run_attacks(

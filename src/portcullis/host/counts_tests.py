@@ -68,6 +68,6 @@ def problems_alone(workspace: Workspace, commands: Commands, part: str) -> tuple
     finished = commands.capture([_built(workspace, commands, part)])
     results = parse_ktap(finished.output)
     found = [f"{result.name}: {result.reason}" for result in results if not result.passed]
-    if not found and (finished.status or f"1..{len(results)}" not in finished.output or not results):
+    if not found and (finished.status or not results):
         found.append(f"it ended with {finished.status}")
     return found, len(results)

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What an attack needs that not every machine or kernel has: the words of `needs` in guest/attacks.toml."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+
+from portcullis.core.machine import Machine
+
+Config = Mapping[str, str]
+_OPTION = re.compile(r"CONFIG_[A-Z0-9_]+")
+
+
+def _large_leaves(machine: Machine, config: Config) -> bool:
+    """Whether an entry of the level above PMDs can map memory: 1 GiB with 4 KiB pages, nothing with larger ones."""
+    return machine.gbpages if machine.arch == "x86" else config.get("CONFIG_ARM64_4K_PAGES") == "y"
+
+
+WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
+    "pti": lambda machine, _: bool(machine.pti),
+    "nopti": lambda machine, _: not machine.pti,
+    "smp": lambda machine, config: machine.cpus > 1 and config.get("CONFIG_SMP") == "y",
+    "gbpages": _large_leaves,
+}
+
+
+def unknown_needs(needs: Iterable[str]) -> list[str]:
+    """Words that are neither known nor the name of a kernel option."""
+    return [word for word in needs if word not in WORDS and not _OPTION.fullmatch(word)]
+
+
+def lacking(needs: Iterable[str], machine: Machine, config: Config) -> tuple[str, ...]:
+    """Those of the words that a machine with a kernel of this configuration does not have."""
+    return tuple(word for word in needs if not _has(word, machine, config))
+
+
+def _has(word: str, machine: Machine, config: Config) -> bool:
+    return WORDS[word](machine, config) if word in WORDS else config.get(word) in ("y", "m")
