@@ -29,6 +29,7 @@ off = "LANDED"
 audit = "LANDED"
 enforce = "LANDED"
 what = "changes a path"
+needs = ["CONFIG_MODULES", "smp"]
 """
 OPERATIONS = ("fork-64m", "munmap-64m", "mprotect-64m", "exit-64m", "vmalloc-64", "vfree-64", "syscall", "exception")
 
@@ -49,7 +50,9 @@ def play(tmp_path, monkeypatch):
         trouble = "" if results.status is not None else "died"
         return Boot(results, text, "", Path("/logs"), 1.0, trouble, executed if "plugin" in rest else None)
 
-    built = SimpleNamespace(run=lambda: SimpleNamespace(image=Path("build/x-default/arch/x86/boot/bzImage")))
+    image = tmp_path / "build/x-default/arch/x86/boot/bzImage"
+    write(image.parents[3] / ".config", "CONFIG_SMP=y\nCONFIG_MODULES=y\n")
+    built = SimpleNamespace(run=lambda: SimpleNamespace(image=image))
     for module in ("attack", "bench", "demo"):
         monkeypatch.setattr(f"portcullis.commands.{module}.run_job", run_job)
         monkeypatch.setattr(f"portcullis.commands.{module}.Builder", lambda *_: built)
@@ -88,6 +91,20 @@ def test_attack_json_has_the_promised_form(play, capsys):
         "expected": "BLOCKED",
         "evidence": "e",
     }
+
+
+def test_an_attack_is_left_out_where_what_it_needs_is_missing(play, tmp_path, capsys):
+    only = verdicts(user_pte="BLOCKED")
+    assert play("attack", "--json", enforce=only) == 1
+    assert play("attack", "--json", "--smp", "1", enforce=only) == 0
+    out, err = capsys.readouterr()
+    assert "left out: modprobe-path (needs smp)" in err and "modprobe-path" not in out[out.rindex("attacks") :]
+    write(tmp_path / "build/x-default/.config", "CONFIG_SMP=y\n# CONFIG_MODULES is not set\n")
+    assert play("attack", enforce=only) == 0
+    assert play("demo", off=verdicts(user_pte="LANDED"), enforce=only) == 0
+    assert "left out: modprobe-path (needs CONFIG_MODULES)" in capsys.readouterr().err
+    assert play("attack", "modprobe-path", enforce=only) == 2
+    assert "nothing is left to attack" in capsys.readouterr().err
 
 
 def test_attack_fails_when_a_verdict_differs(play, capsys):
@@ -211,3 +228,31 @@ def test_code_growth_needs_kernels_that_differ_in_nothing_else(tmp_path, monkeyp
 def test_bench_of_a_dead_guest(play, capsys):
     assert play("bench", "--quick", enforce="KTAP version 1\n") == 2
     assert "did not finish" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "kinds", "without"),
+    [
+        ([], ("tests", "attacks"), ()),
+        (["--tree", "linux"], (), ()),
+        (["--tree", "linux", "--with", "tests", "--without", "random"], ("tests",), ("random",)),
+        (["--lane", "lab", "--with", "tests"], ("lab", "tests"), ()),
+        (["--lane", "least"], (), ()),
+    ],
+)
+def test_a_build_of_a_users_tree_is_the_product_unless_more_is_asked_for(monkeypatch, words, kinds, without):
+    import portcullis.commands.build as module
+
+    seen = []
+
+    class Stop(Exception):
+        pass
+
+    def builder(_workspace, _commands, options):
+        seen.append(options)
+        raise Stop
+
+    monkeypatch.setattr(module, "Builder", builder)
+    with pytest.raises(Stop):
+        main(["build", *words])
+    assert (seen[0].kinds, seen[0].without) == (kinds, without)

@@ -149,10 +149,11 @@ def test_a_changed_patch_builds_jitgate_again_and_nothing_else(workspace, tmp_pa
 @pytest.mark.parametrize(
     ("said", "status", "problem"),
     [
-        ("ok 1 - a-mprotect\nok 2 - a-pkey # SKIP no protection keys here\n", 0, ""),
-        ("ok 1 - a-mprotect\nok 2 - a-pkey # SKIP tired\n", 0, "ran without keys: a-pkey"),
-        ("ok 1 - a-mprotect # SKIP tired\n", 0, "skipped: a-mprotect (SKIP tired)"),
-        ("not ok 1 - a-mprotect # wait status 0xb \n", 1, "not ok: a-mprotect (wait status 0xb)"),
+        ("ok 1 - a-mprotect\nok 2 - a-pkey # SKIP no protection keys here\n1..2\n", 0, ""),
+        ("ok 1 - a-mprotect\nok 2 - a-pkey # SKIP tired\n1..2\n", 0, "ran without keys: a-pkey"),
+        ("ok 1 - a-mprotect # SKIP tired\n1..1\n", 0, "skipped: a-mprotect (SKIP tired)"),
+        ("not ok 1 - a-mprotect # wait status 0xb \n1..1\n", 1, "not ok: a-mprotect (wait status 0xb)"),
+        ("ok 1 - a-mprotect\n1..2\n", 0, "not ok: plan (2 tests planned, 1 seen)"),
         ("killed", 137, "killed"),
         ("", 0, "no results"),
     ],

@@ -7,9 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
+from fakes import TOPICS
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.results import parse_results
-from portcullis.core.series import parse_series
+from portcullis.core.topics import Selection, choose_topics, parse_topics
+from portcullis.core.versions import KernelVersion
+from portcullis.host.hardening import read_topics
+from portcullis.host.workspace import Workspace
 from portcullis.suite.case import NO_KEYS_THERE, SWITCHED_OFF, Case, boot
 from portcullis.suite.cases import ATTACKS, BENCH, BOOTS, CASES, LANES, choose_cases
 from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, shorten
@@ -24,14 +28,14 @@ from portcullis.suite.matrix import (
     WP_SPREAD,
     arm64_spots,
 )
-from portcullis.suite.mutate import Mutation, markdown, shown
+from portcullis.suite.mutate import Mutation, droppable, markdown, shown
 from portcullis.suite.report import summary_line, write_junit
 
 ROOT = Path(__file__).parents[2]
 
 CASE = Case("c", "boot", "w", machine=Machine(job="check"), console=("hardened: mode enforce",))
 CONSOLE = "kpkeys: page tables hardened: mode enforce, 9 pages\n"
-GOOD = "KTAP version 1\nok 1 - checker\n#done 0\n"
+GOOD = "KTAP version 1\nok 1 - checker\n1..1\n#done 0\n"
 
 
 def problems(results=GOOD, console=CONSOLE, trouble="", case=CASE):
@@ -61,6 +65,8 @@ def test_linux_own_tests_must_say_that_they_tested():
         ),
         ({"results": GOOD.replace("#done 0", "#done 1")}, "status 1"),
         ({"results": "#done 0\n"}, "no test"),
+        ({"results": GOOD.replace("1..1", "1..2")}, "not ok: plan (2 tests planned, 1 seen)"),
+        ({"results": GOOD.replace("1..1\n", "")}, "not ok: plan (no plan: it did not finish)"),
         ({"results": GOOD + "#json {\n"}, "malformed"),
         ({"console": CONSOLE + "WARNING: CPU: 0 PID: 1\n"}, "WARNING: CPU"),
         ({"console": "Linux version 6.12\n"}, "does not say"),
@@ -74,6 +80,16 @@ def test_each_kind_of_problem_is_seen(arguments, expected):
 def test_kunit_failures_on_the_console_count():
     case = Case("k", "boot", "w", machine=Machine(job="kunit", kunit=True))
     assert any("restore" in problem for problem in problems(console="    not ok 2 restore\n", case=case))
+
+
+def test_a_kunit_run_that_is_cut_short_counts():
+    case = Case("k", "boot", "w", machine=Machine(job="kunit", kunit=True))
+    whole = "KTAP version 1\n1..1\n    KTAP version 1\n    1..2\n    ok 1 a\n    ok 2 b\nok 1 s\n"
+    assert problems(console=whole, case=case) == []
+    assert any(
+        "2 tests planned, 1 seen" in problem
+        for problem in problems(console=whole.replace("    ok 2 b\n", ""), case=case)
+    )
 
 
 def test_many_problems_are_shortened():
@@ -112,7 +128,7 @@ def test_the_arm64_matrix_has_each_kernel_mode_and_number_of_cpus_and_every_pair
 def test_write_protection_runs_what_keys_run():
     machine = Case("w", "boot", "w").machine
     names = {case.name for case in CASES if case.arch == machine.arch}
-    own = [case for case in (*BOOTS, *LANES, *BENCH, *ATTACKS) if case.name != "attacks-off"]
+    own = [case for case in (*BOOTS, *LANES, *BENCH, *ATTACKS) if case.machine.mode != "off"]
     assert {f"wp-{case.name}" for case in own} <= names
     for case in CASES:
         if case.name.startswith("wp-") and case.kind in ("boot", "bench", "attacks"):
@@ -187,8 +203,22 @@ def test_a_hook_that_nobody_misses_stands_out():
 
 
 def test_each_hook_has_a_row_and_a_test():
-    hooks = parse_series((ROOT / "kernel/series.toml").read_text())
+    topics = read_topics(Workspace(ROOT, ROOT))
     noted = (ROOT / "docs/mutation.md").read_text()
     names = {case.name for case in CASES}
-    assert [hook.file for hook in hooks if f"| {hook.file} " not in noted] == []
-    assert [hook.file for hook in hooks if not set(hook.tests) <= names] == []
+    hooks = [hook for topic in topics for hook in topic.hooks if not hook.untested]
+    assert [hook.id for hook in hooks if f"| {hook.id} " not in noted] == []
+    assert [hook.id for hook in hooks if not set(hook.tests) <= names] == []
+    assert [topic.name for topic in topics if not set(topic.tests) <= names] == []
+
+
+def test_hooks_and_topics_are_dropped_by_a_part_of_their_names():
+    topics = choose_topics(parse_topics(TOPICS), KernelVersion(6, 12), Selection("x86", ("tests",)))
+    assert [each.name for each in droppable(topics, "")] == [
+        "common/0200-second",
+        "x86-part/0100-first",
+        "x86-part",
+    ]
+    hook, topic = droppable(topics, "x86-part")
+    assert (hook.leave_out, hook.without, hook.tests) == ("x86-part/0100-first", (), ("boot-enforce",))
+    assert (topic.leave_out, topic.without, topic.tests) == ("", ("x86-part",), ("boot-enforce",))

@@ -2,7 +2,7 @@
 """Proves it: style, unit tests, hooks, builds, boots, attacks, counted costs.
 
 One row per test with its time; the last line is `N passed, N failed`. --full adds the whole boot matrix and the KASAN
-kernel. --mutate drops one hook at a time and looks whether its test notices (long).
+kernel. --mutate drops one hook or topic at a time and looks whether its test notices (long).
 
 examples:
   ./portcullis test
@@ -16,28 +16,33 @@ from dataclasses import asdict
 from pathlib import Path
 
 from portcullis.commands.options import add_arch, add_json, add_tree, build_options
+from portcullis.core.topics import KINDS, Selection
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
-from portcullis.host.hardening import hooks_for
+from portcullis.host.hardening import topics_for
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, seconds, table
 from portcullis.host.workspace import Workspace, write_whole
 from portcullis.suite.cases import CASES, choose_cases
 from portcullis.suite.engine import Engine, Row
-from portcullis.suite.mutate import Mutation, markdown, mutations
+from portcullis.suite.mutate import Mutation, droppable, markdown, mutations
 from portcullis.suite.report import print_row, summary_line, write_junit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     parser.add_argument("--full", action="store_true", help="the whole matrix and the long lanes too")
-    parser.add_argument("--mutate", action="store_true", help="drop hooks one at a time instead (very long)")
+    parser.add_argument(
+        "--mutate",
+        action="store_true",
+        help="drop hooks and topics one at a time instead (very long)",
+    )
     parser.add_argument(
         "-k",
         dest="expression",
         default="",
         metavar="EXPR",
-        help="words joined by ' or '; 'not WORD' excludes",
+        help="words joined by ' or '; 'not WORD' excludes; with --mutate a part of the names of hooks or topics",
     )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit file")
     parser.add_argument("--list", action="store_true", help="list the tests")
@@ -88,14 +93,15 @@ def _list(options: argparse.Namespace) -> int:
 def _mutate(workspace: Workspace, options: argparse.Namespace) -> int:
     build = build_options(options)
     source = Builder(workspace, Commands(), build).source()
-    hooks = [hook for hook in hooks_for(workspace, source.version, build.arch) if options.expression in hook.file]
+    everything = Selection(build.arch, KINDS[1:])
+    topics = topics_for(workspace, source.version, everything)
     rows: list[Mutation] = []
     folder = workspace.log_folder("mutate")
-    for row in mutations(workspace, build, hooks):
+    for row in mutations(workspace, build, droppable(topics, options.expression)):
         rows.append(row)
         if not options.json:
             state = "passed" if row.noticed else "failed"
-            print_line(f"{state:8}{row.hook:50}{seconds(row.seconds):>12}  {row.noticed or row.evidence}")
+            print_line(f"{state:8}{row.dropped:50}{seconds(row.seconds):>12}  {row.noticed or row.evidence}")
         write_whole(folder / "mutation.md", markdown(rows, str(source.version)).encode())
     missed = sum(not row.noticed for row in rows)
     if options.json:

@@ -7,7 +7,6 @@ Without the parameter the emulator's CPU is on no list of those that can, so all
 from dataclasses import replace
 
 from portcullis.core.machine import Machine
-from portcullis.suite.arm64_kernels import NO_PUD_BLOCKS
 from portcullis.suite.case import STRESS_TIME, Case, attacks, boot, kunit
 
 FORCED = "live_split=force"
@@ -109,7 +108,7 @@ ARM64_BLOCKS_LONG = (
     _repainted("repainted-4cpu", "repainted, 4 CPUs", "stress", cpus=4, pti=True, long=True, timeout=STRESS_TIME),
     _blocks("debug-blocks", "blocks on the debug kernel", "stress", lane="debug", long=True, timeout=2 * STRESS_TIME),
     *_of_lane("64k", "64 KiB pages"),
-    *_attacked("64k-blocks", FORCED, ("enforce",), lane="64k", without=NO_PUD_BLOCKS),
+    *_attacked("64k-blocks", FORCED, ("enforce",), lane="64k"),
     *_of_lane("16k", "16 KiB pages"),
     *_of_lane("va39", "39-bit addresses"),
     *_attacked("va39-blocks", FORCED, ("enforce",), lane="va39"),

@@ -5,8 +5,6 @@ from portcullis.core.machine import Machine
 from portcullis.suite.case import NO_WX, STRESS_TIME, Case, attacks, boot, kunit
 
 ARM64 = Machine(arch="arm64")
-# A block where a PUD entry would be needs pages of 4 KiB.
-NO_PUD_BLOCKS = ("user-pud-leaf",)
 
 
 def _build(lane: str, what: str) -> Case:
@@ -17,11 +15,11 @@ def _boot(lane: str, job: str, what: str, **rest: object) -> Case:
     return boot(f"arm64-{lane}-{job}", what, job, arch="arm64", lane=lane, long=True, **rest)
 
 
-def _paging(lane: str, what: str, without: tuple[str, ...] = ()) -> tuple[Case, ...]:
+def _paging(lane: str, what: str) -> tuple[Case, ...]:
     return (
         kunit(f"arm64-{lane}-kunit", lane=lane, long=True, arch="arm64"),
         _boot(lane, "stress", f"stress with {what}", timeout=STRESS_TIME),
-        *attacks(f"arm64-{lane}-", ("off", "enforce"), arch="arm64", lane=lane, long=True, without=without),
+        *attacks(f"arm64-{lane}-", ("off", "enforce"), arch="arm64", lane=lane, long=True),
     )
 
 
@@ -31,7 +29,7 @@ ARM64_KERNELS = (
     _build("va39", "39-bit addresses"),
     _build("debug", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX"),
     _build("kasan", "KASAN"),
-    *_paging("64k", "64 KiB pages", NO_PUD_BLOCKS),
+    *_paging("64k", "64 KiB pages"),
     *_paging("va39", "39-bit addresses"),
     _boot("16k", "stress", "stress with 16 KiB pages", timeout=STRESS_TIME),
     _boot("debug", "check", "debug kernel boots clean", timeout=240.0, console=NO_WX),

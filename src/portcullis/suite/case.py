@@ -13,7 +13,7 @@ class Case:
 
     `kind` selects how it runs. `long` cases run with --full only. `allowed` names console complaints that are
     expected, `warned` is the pattern of a WARNING that is (see core/splats.py); `console` and `results` hold patterns
-    that the console and the results port must contain; `without` names attacks that this kernel has no object for.
+    that the console and the results port must contain; `left_out` names topics that the kernel is built without.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Case:
     warned: str = ""
     console: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     long: bool = False
 
     @property

@@ -14,19 +14,42 @@ from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
 
 CHECKS = (
     Case("style-python", "style-python", "ruff on the tool and its tests"),
-    Case("style-kernel", "style-kernel", "checkpatch.pl on the kernel files and hooks"),
+    Case("style-kernel", "style-kernel", "checkpatch.pl on the exported patches"),
     Case("unit", "unit", "unit tests of the tool"),
     Case("lab-dask", "cluster", "jobs of the lab on a local Dask cluster of two workers"),
     Case("report-browser", "browser", "the report in headless Chromium, at two widths", long=True),
     Case("hooks", "hooks", "every hook applies to the fetched source without fuzz"),
+    Case("product", "product", "tests, attacks and the lab are not in the product, by name or symbol"),
     Case("export", "export", "git am takes the exported series"),
+    Case("export-sample", "export-builds", "the exported series compiles at two of its topics, both architectures"),
+    Case("export-builds", "export-builds", "each commit of the exported series compiles", long=True),
 )
+# Each topic that the product works without, and what needs it; the architecture.
+LEFT_OUT = (
+    ("x86-wp", (), "x86"),
+    ("secrets", ("random", "pointer-auth"), "x86"),
+    ("secrets", ("random", "pointer-auth"), "arm64"),
+    ("random", (), "x86"),
+    ("arm64-live-split", (), "arm64"),
+    ("pointer-auth", (), "arm64"),
+)
+
+
+def _left_out(topic: str, needers: tuple[str, ...], arch: str) -> Case:
+    name = f"build-{'arm64-' if arch == 'arm64' else ''}without-{topic.removeprefix('arm64-')}"
+    what = f"without {', '.join((topic, *needers))}"
+    return Case(name, "build", what, machine=Machine(arch=arch), left_out=(topic, *needers), long=True)
+
+
 BUILDS = (
     Case("build-default", "build", "the small guest kernel"),
-    Case("build-debug", "build", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX", lane="debug"),
-    Case("build-xen", "build", "PARAVIRT_XXL", lane="xen"),
+    Case("build-debug-xen", "build", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX, PARAVIRT_XXL", lane="debug-xen"),
+    Case("build-xen", "build", "PARAVIRT_XXL", lane="xen", long=True),
     Case("build-stock", "build", "without Portcullis", lane="stock", long=True),
     Case("build-kasan", "build", "KASAN", lane="kasan", long=True),
+    Case("build-least", "build", "the product without its optional topics", lane="least"),
+    Case("build-arm64-least", "build", "the same", lane="least", machine=Machine(arch="arm64")),
+    *(_left_out(*row) for row in LEFT_OUT),
 )
 BOOTS = (
     boot("boot-enforce", "boots hardened, every page table keyed", "check"),
@@ -57,12 +80,26 @@ BOOTS = (
     ),
     boot("fault-injection", "the page allocator fails while tables are made", "stress,faultinject", timeout=240.0),
 )
+OFF = (
+    boot(
+        "off-kunit",
+        "page tables follow memory policies where nothing is protected",
+        "kunit",
+        "off",
+        kunit=True,
+        nodes=2,
+    ),
+)
+LEAST = (
+    boot("least-check", "the product without its optional topics boots hardened", "check", lane="least"),
+    boot("arm64-least-check", "the same", "check", lane="least", arch="arm64"),
+)
 LANES = (
-    bench("xen-bench", lane="xen"),
-    boot("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0, console=NO_WX),
-    boot("debug-stress", "stress on the debug kernel", "stress", lane="debug", timeout=2 * STRESS_TIME),
-    boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen"),
-    boot("xen-stress", "stress on the PARAVIRT_XXL kernel", "stress", lane="xen", timeout=STRESS_TIME),
+    bench("xen-bench", lane="xen", long=True),
+    boot("debug-xen-check", "debug kernel boots clean", "check", lane="debug-xen", timeout=240.0, console=NO_WX),
+    boot("debug-xen-stress", "stress on the debug kernel", "stress", lane="debug-xen", timeout=2 * STRESS_TIME),
+    boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen", long=True),
+    boot("xen-stress", "stress on the PARAVIRT_XXL kernel", "stress", lane="xen", timeout=STRESS_TIME, long=True),
     boot(
         "kasan-check",
         "KASAN kernel boots clean",
@@ -87,7 +124,6 @@ HELD = "vmalloc does not ask for each entry whether its section is held (symbols
 NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
     Case("espfix", "symbols", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
-    Case("vmalloc-held", "symbols", HELD),
 )
 
 BENCH = (bench("bench"),)
@@ -198,7 +234,7 @@ ARM64 = (
     _arm64(
         "pauth-in-task",
         "keys of pointer authentication that are no secrets still work",
-        "stress,pauth-masks,pauth-reset,pauth-inherit,pauth-disabled,pauth-switching,pauth-traced-keys",
+        "stress,pauth-masks,pauth-reset,pauth-inherit,pauth-disabled,pauth-switching,pauth-traced-keys,pauth-core",
         append="kpkeys_pauth=off",
     ),
     *attacks("arm64-", arch="arm64"),
@@ -229,7 +265,10 @@ CASES = (
     *CHECKS,
     *BUILDS,
     *BOOTS,
+    *OFF,
+    *LEAST,
     *ATTACKS,
+    *attacks("nopti-", ("off",), pti=False),
     *NOPS,
     *BENCH,
     *x86_matrix(),

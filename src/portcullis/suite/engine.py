@@ -18,7 +18,7 @@ from portcullis.core.jumplabels import problems_of_sites, sites_of_key
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
-from portcullis.host.attacker import known_attacks, run_attacks
+from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.compile_kit import lab_initramfs
@@ -27,6 +27,7 @@ from portcullis.host.counts_tests import problems_alone, problems_of_counts
 from portcullis.host.emulator import emulator_for
 from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.executors import local
+from portcullis.host.exportbuild import SeriesBuild
 from portcullis.host.guest import build_initramfs, guest_init
 from portcullis.host.jitgate import Jitgate
 from portcullis.host.labjobs import run_jobs
@@ -56,7 +57,6 @@ STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
 # By case: a file of the build, a function, and whether the file refers to it.
 SYMBOLS = {
     "espfix": ("arch/x86/kernel/espfix_64.o", "kpkeys_ptp_alloc", True),
-    "vmalloc-held": ("mm/vmalloc.o", "kpkeys_clear_pte", False),
     "arm64-vmalloc-held": ("mm/vmalloc.o", "kpkeys_clear_ptes", False),
     "arm64-no-calls": ("vmlinux", "__kern_my_cpu_offset", False),
 }
@@ -111,6 +111,7 @@ class Engine:
             "attacks": self._attacks,
             "bench": self._bench,
             "expected": self._expected,
+            "export-builds": self._export_builds,
             "late": self._late,
             "nops": self._nops,
             "symbols": self._symbols,
@@ -142,12 +143,13 @@ class Engine:
             raise ToolError(f"no {what}: its build failed")
         return made
 
-    def kernel(self, lane: str, arch: str) -> Path:
-        """Image of a lane."""
+    def kernel(self, lane: str, arch: str, left_out: tuple[str, ...] = ()) -> Path:
+        """Image of a lane; those without a topic share one tree and one build folder."""
         options = replace(self.options, lane=lane, arch=arch)
-        return self._once(
-            f"{arch} kernel of lane {lane}", lambda: Builder(self.workspace, self.commands, options).run().image
-        )
+        if left_out:
+            options = replace(options, without=left_out, name="without")
+        what = " without ".join((f"{arch} kernel of lane {lane}", *left_out))
+        return self._once(what, lambda: Builder(self.workspace, self.commands, options).run().image)
 
     def initramfs(self, arch: str) -> Path:
         """The guest's file system."""
@@ -165,8 +167,16 @@ class Engine:
         return str(self._once(f"{arch} emulator", make))
 
     def _build(self, case: Case) -> tuple[str, str, str]:
-        image = self.kernel(case.lane, case.arch)
+        image = self.kernel(case.lane, case.arch, case.left_out)
         return "passed", f"{image.stat().st_size // 1024} KiB", ""
+
+    def _export_builds(self, case: Case) -> tuple[str, str, str]:
+        """The exported series compiles, commit by commit or in a sample."""
+        made = [
+            SeriesBuild(self.workspace, self.commands, replace(self.options, arch=arch)).run(every=case.long)
+            for arch in ARCHES
+        ]
+        return "passed", ", ".join(f"{count} times for {arch}" for arch, count in zip(ARCHES, made, strict=True)), ""
 
     def _nops(self, case: Case) -> tuple[str, str, str]:
         """Every place that tests a static key is a NOP in the image, as it stays when the key is never enabled."""
@@ -326,7 +336,7 @@ class Engine:
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         known = known_attacks(self.workspace, case.machine)
-        attacks = tuple(attack for attack in known if attack.name not in case.without)
+        attacks, left_out = choose_possible(known, case.machine, self.kernel(case.lane, case.arch))
         outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)
         )
@@ -342,7 +352,8 @@ class Engine:
         log = str(boots[0].folder) if boots else ""
         if wrong or not outcomes:
             return "failed", shorten(wrong) or "no attacks", log
-        return "passed", f"{len(outcomes)} attacks as expected in {len(boots)} boot(s)", log
+        others = f"; left out: {', '.join(left_out)}" if left_out else ""
+        return "passed", f"{len(outcomes)} attacks as expected in {len(boots)} boot(s){others}", log
 
     def _bench(self, case: Case) -> tuple[str, str, str]:
         plugin = counting_plugin(self.workspace, self.commands, self.options.jobs)

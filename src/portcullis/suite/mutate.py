@@ -1,41 +1,70 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Drops one hook at a time and looks whether the tests that series.toml names notice."""
+"""Drops one hook or topic at a time and looks whether the tests that its topic.toml names notice."""
 
 import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from portcullis.core.series import Hook
+from portcullis.core.topics import Hook, Topic, with_needers
 from portcullis.errors import ToolError
 from portcullis.host.builder import BuildOptions
+from portcullis.host.hardening import touched_by
 from portcullis.host.workspace import Workspace
 from portcullis.suite.cases import CASES
 from portcullis.suite.engine import Engine
 
-HEADER = re.compile(r"^\+\+\+ b/(?:.*/)?include/", re.MULTILINE)
+HEADER = re.compile(r"(?:^|/)include/")
 MOST_SECONDS = 150.0  # of a boot: without a hook some hang; the evidence then says so
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """What happened without a hook: `noticed` is how, empty when every named test still passed."""
+    """What happened without a hook or topic: `noticed` is how, empty when every named test still passed."""
 
-    hook: str
+    dropped: str
     noticed: str
     evidence: str
     seconds: float
 
 
-def mutations(workspace: Workspace, options: BuildOptions, hooks: Iterable[Hook]) -> Iterable[Mutation]:
-    """Yields one mutation per hook. All share one work tree and one build folder per lane.
+@dataclass(frozen=True)
+class Droppable:
+    """A hook, or a topic with those that need it: `without` are the topics, `tests` the cases that must notice."""
+
+    name: str
+    tests: tuple[str, ...]
+    leave_out: str
+    without: tuple[str, ...]
+    changes_header: bool
+
+
+def droppable(topics: tuple[Topic, ...], part: str) -> list[Droppable]:
+    """Hooks, and topics that name a test of their own, with this part in their names."""
+    found = [_hook(hook) for topic in topics for hook in topic.hooks if not hook.untested]
+    found += [_topic(topic, topics) for topic in topics if topic.tests]
+    return [each for each in found if part in each.name]
+
+
+def _hook(hook: Hook) -> Droppable:
+    header = any(HEADER.search(path) for path in touched_by(hook.diff))
+    return Droppable(hook.id, hook.tests, hook.id, (), header)
+
+
+def _topic(topic: Topic, topics: tuple[Topic, ...]) -> Droppable:
+    return Droppable(topic.name, topic.tests, "", with_needers(topics, [topic.name]), True)
+
+
+def mutations(workspace: Workspace, options: BuildOptions, dropped: Iterable[Droppable]) -> Iterable[Mutation]:
+    """Yields one mutation for each. All share one work tree and one build folder per lane.
 
     Headers go last: without one, nearly everything is compiled again, twice.
     """
-    for hook in sorted(hooks, key=lambda hook: _changes_header(workspace, hook)):
+    for each in sorted(dropped, key=lambda each: each.changes_header):
         started = time.monotonic()
-        noticed, evidence = _without(workspace, replace(options, leave_out=hook.name, name="mutate"), hook)
-        yield Mutation(hook.file, noticed, shown(evidence), time.monotonic() - started)
+        changed = replace(options, leave_out=each.leave_out, without=each.without, name="mutate")
+        noticed, evidence = _without(workspace, changed, each.tests)
+        yield Mutation(each.name, noticed, shown(evidence), time.monotonic() - started)
 
 
 def shown(evidence: str) -> str:
@@ -43,15 +72,11 @@ def shown(evidence: str) -> str:
     return re.sub(r"\S*/trees/[^/\s]+/", "", " ".join(evidence.split()))[:180]
 
 
-def _changes_header(workspace: Workspace, hook: Hook) -> bool:
-    return bool(HEADER.search((workspace.kernel / "hooks" / hook.file).read_text()))
-
-
-def _without(workspace: Workspace, options: BuildOptions, hook: Hook) -> tuple[str, str]:
+def _without(workspace: Workspace, options: BuildOptions, tests: tuple[str, ...]) -> tuple[str, str]:
     engine = Engine(workspace, options)
-    cases = [case for case in CASES if case.name in hook.tests]
+    cases = [case for case in CASES if case.name in tests]
     if not cases:
-        return "", f"no test named {', '.join(hook.tests) or '(none)'} exists"
+        return "", f"no test named {', '.join(tests) or '(none)'} exists"
     for case in cases:
         try:
             engine.kernel(case.lane, case.arch)
@@ -61,7 +86,7 @@ def _without(workspace: Workspace, options: BuildOptions, hook: Hook) -> tuple[s
         row = engine.run_case(replace(case, machine=replace(case.machine, timeout=timeout)))
         if row.state == "failed":
             return f"{case.name} fails", row.detail
-    return "", f"{', '.join(hook.tests)} still passed"
+    return "", f"{', '.join(tests)} still passed"
 
 
 def markdown(rows: Iterable[Mutation], kernel: str) -> str:
@@ -70,12 +95,12 @@ def markdown(rows: Iterable[Mutation], kernel: str) -> str:
         "# What each hook is needed for",
         "",
         f"`portcullis test --mutate` on Linux {kernel}: each hook is dropped alone, the kernel is built again and the",
-        "tests that kernel/series.toml names for it run. A hook that nobody misses would be a hook without a test.",
+        "tests that its topic.toml names for it run. A hook that nobody misses would be a hook without a test.",
         "",
         "| hook | without it | evidence |",
         "| --- | --- | --- |",
     ]
     for row in rows:
         evidence = row.evidence.replace("|", "\\|")
-        lines.append(f"| {row.hook} | {row.noticed or '**nothing noticed**'} | {evidence} |")
+        lines.append(f"| {row.dropped} | {row.noticed or '**nothing noticed**'} | {evidence} |")
     return "\n".join(lines) + "\n"

@@ -14,8 +14,6 @@ def _stress(name: str, what: str, mode: str = "enforce", **rest: object) -> Case
     return _wp(name, what, rest.pop("job", "stress"), mode, **{"timeout": STRESS_TIME, **rest})  # type: ignore[arg-type]
 
 
-ISOLATION_ONLY = ("ldt-table", "pgd-user-half")  # attacks whose object only isolation makes
-
 WP = (
     _wp("boot-enforce", "boots hardened, every page table keyed", "check"),
     boot("wp-auto", "a CPU without keys takes write protection by itself", "check", pks=False),
@@ -63,15 +61,15 @@ WP = (
     *attacks("wp-", ("audit", "enforce"), backend="wp"),
     *attacks("wp-amd-", ("enforce",), **AMD_MACHINE),
     *attacks("wp-nopks-", ("audit", "enforce"), pks=False, long=True),
-    *attacks("wp-nopti-", ("enforce",), backend="wp", pti=False, without=ISOLATION_ONLY),
+    *attacks("wp-nopti-", ("enforce",), backend="wp", pti=False),
     bench("wp-bench", backend="wp"),
     bench("wp-amd-bench", **AMD_MACHINE, long=True),
 )
 WP_LANES = (
     bench("wp-xen-bench", lane="xen", backend="wp", long=True),
-    _wp("debug-check", "debug kernel boots clean", "check", lane="debug", timeout=240.0, console=NO_WX),
-    _stress("debug-stress", "stress on the debug kernel", lane="debug", timeout=2 * STRESS_TIME, long=True),
-    _wp("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen"),
+    _wp("debug-xen-check", "debug kernel boots clean", "check", lane="debug-xen", timeout=240.0, console=NO_WX),
+    _stress("debug-xen-stress", "stress on the debug kernel", lane="debug-xen", timeout=2 * STRESS_TIME, long=True),
+    _wp("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen", long=True),
     _stress("xen-stress", "stress on the PARAVIRT_XXL kernel", lane="xen", long=True),
     _wp("kasan-check", "KASAN kernel boots clean", "check", lane="kasan", memory=2048, timeout=400.0, long=True),
     _stress("kasan-stress", "stress on the KASAN kernel", lane="kasan", memory=2048, timeout=1800.0, long=True),
