@@ -48,7 +48,7 @@ def test_each_topic_has_its_files_and_then_its_hooks(steps):
 
 
 def test_a_sample_has_the_last_commits_of_topics_of_its_architecture(steps):
-    assert sample(steps, "x86", 3) == {2, 3, 5} and sample(steps, "x86", 1) == {5}
+    assert sample(steps, "x86", 3) == {2, 3, 5} and sample(steps, "x86", 1) == {3}
     assert sample(steps, "arm64", 3) == {2, 5}
 
 
@@ -155,8 +155,8 @@ def test_every_commit_compiles_and_each_topic_links(series):
 
 def test_a_second_walk_begins_with_the_pristine_source(series):
     series.run(every=False)
-    assert made(series) == ["21 mm/", "21 mm/"]
-    assert series.run(every=False) == 2
+    assert made(series) == ["21 mm/"]
+    assert series.run(every=False) == 1
     subprocess.run(["test", "-f", series.tree / "mm/kpkeys/core_test.c"], check=True)
 
 

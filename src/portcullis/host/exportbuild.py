@@ -24,7 +24,7 @@ from portcullis.host.workspace import Workspace, locked, write_whole
 
 AUTHOR = "Portcullis <portcullis@localhost>"
 FRAGMENTS = ("portcullis", "test", "lab", "designs")
-POINTS = 2  # of a sample
+POINTS = 1  # of a sample
 WRITTEN = ".portcullis-series.txt"
 
 
@@ -135,6 +135,6 @@ def ends_topic(steps: tuple[Step, ...], number: int) -> bool:
 
 
 def sample(steps: tuple[Step, ...], arch: str, count: int) -> set[int]:
-    """Last commits of a few topics of an architecture, evenly spread, the last of all among them."""
+    """Last commits of a few topics of an architecture, evenly spread within: lanes compile what all of them make."""
     ends = [number for number, each in enumerate(steps) if ends_topic(steps, number) and arch in each.arches]
-    return {ends[len(ends) * (part + 1) // count - 1] for part in range(count)}
+    return {ends[len(ends) * (part + 1) // (count + 1)] for part in range(count)}
