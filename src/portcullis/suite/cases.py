@@ -21,7 +21,7 @@ CHECKS = (
     Case("hooks", "hooks", "every hook applies to the fetched source without fuzz"),
     Case("product", "product", "tests, attacks and the lab are not in the product, by name or symbol"),
     Case("export", "export", "git am takes the exported series"),
-    Case("export-sample", "export-builds", "the exported series compiles at two of its topics, both architectures"),
+    Case("export-sample", "export-builds", "the exported series compiles at the end of a topic, both architectures"),
     Case("export-builds", "export-builds", "each commit of the exported series compiles", long=True),
 )
 # Each topic that the product works without, and what needs it; the architecture.
@@ -97,6 +97,7 @@ LEAST = (
 LANES = (
     bench("xen-bench", lane="xen", long=True),
     boot("debug-xen-check", "debug kernel boots clean", "check", lane="debug-xen", timeout=240.0, console=NO_WX),
+    kunit("debug-xen-kunit", lane="debug-xen"),
     boot("debug-xen-stress", "stress on the debug kernel", "stress", lane="debug-xen", timeout=2 * STRESS_TIME),
     boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen", long=True),
     boot("xen-stress", "stress on the PARAVIRT_XXL kernel", "stress", lane="xen", timeout=STRESS_TIME, long=True),

@@ -185,8 +185,8 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
  *	else
  *		WRITE_ONCE(*ptep, pte);
  *
- * Wrong: to ask once, ahead of a loop, in code that may be preempted. The
- * section may be gone by the second round.
+ * Wrong: to ask once, ahead of a loop that may sleep or leave the section. It
+ * may be gone by the second round.
  */
 static __always_inline bool kpkeys_must_raise(void)
 {
