@@ -23,6 +23,28 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
+static noinline void set_run(pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	guard(kpkeys_pgtables_section)(nr);
+	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
+		native_set_pte(ptep, pte);
+}
+
+/**
+ * kpkeys_set_ptes - set_ptes() outside a section, behind its checks
+ * @ptep: where
+ * @pte: the first entry
+ * @nr: how many
+ */
+void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	if (nr > 1)
+		set_run(ptep, pte, nr);
+	else
+		kpkeys_set_pte(ptep, pte);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
+
 /**
  * kpkeys_clear_pte - native_ptep_get_and_clear() outside a section
  * @ptep: where
@@ -36,16 +58,26 @@ pte_t kpkeys_clear_pte(pte_t *ptep)
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_pte);
 
-/**
- * kpkeys_wrprotect_pte - ptep_set_wrprotect() outside a section
- * @ptep: where
- */
-void kpkeys_wrprotect_pte(pte_t *ptep)
+static noinline void wrprotect_one(pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
 	___ptep_set_wrprotect(ptep);
 }
-EXPORT_SYMBOL_GPL(kpkeys_wrprotect_pte);
+
+/**
+ * kpkeys_wrprotect_ptes - wrprotect_ptes() outside a section
+ * @ptep: where
+ * @nr: how many
+ */
+void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr)
+{
+	if (nr == 1)
+		return wrprotect_one(ptep);
+	guard(kpkeys_pgtables_section)(nr);
+	for (; nr; nr--, ptep++)
+		___ptep_set_wrprotect(ptep);
+}
+EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
 
 static bool is_in_table(void *to, unsigned int nr)
 {

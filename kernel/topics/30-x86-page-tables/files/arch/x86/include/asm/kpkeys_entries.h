@@ -11,7 +11,8 @@
 #include <asm/pgtable_types.h>
 
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
+void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr);
 pte_t kpkeys_clear_pte(pte_t *ptep);
-void kpkeys_wrprotect_pte(pte_t *ptep);
+void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);
 
 #endif /* _ASM_X86_KPKEYS_ENTRIES_H */
