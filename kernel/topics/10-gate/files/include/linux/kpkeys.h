@@ -412,6 +412,7 @@ bool kpkeys_wanted(void);
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_must_raise(void) { return false; }
+static __always_inline bool kpkeys_is_held(void) { return false; }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
 static __always_inline void kpkeys_lazy_mmu_enter(void) { }
 static __always_inline void kpkeys_lazy_mmu_leave(void) { }

@@ -98,6 +98,11 @@ void kpkeys_key_boot_tables(void);
 void kpkeys_key_static(void *addr, size_t size, int pkey,
 		       unsigned long *count);
 
+/* frames.c */
+void kpkeys_frames_init(void);
+void kpkeys_frames_sync(void *addr, unsigned long nr);
+void kpkeys_frames_leave(void *addr, unsigned long nr);
+
 /* pool.c */
 bool kpkeys_ptp_is_free(struct page *page);
 unsigned long kpkeys_pool_nr_free(void);

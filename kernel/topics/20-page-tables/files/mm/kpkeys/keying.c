@@ -31,7 +31,12 @@ int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey,
 
 	if (size > PAGE_SIZE * (unsigned long)nr)
 		kpkeys_event(&kpkeys_events.direct_map_splits);
+	/* What has a key is no ordinary page, and the other way round. */
+	if (pkey == KPKEYS_PKEY_DEFAULT)
+		kpkeys_frames_leave(addr, nr);
 	ret = arch_kpkeys_set_pkey((unsigned long)addr, nr, pkey, alias);
+	if (ret || pkey != KPKEYS_PKEY_DEFAULT)
+		kpkeys_frames_sync(addr, nr);
 	if (!ret && pkey != KPKEYS_PKEY_DEFAULT)
 		atomic_long_add(nr, &kpkeys_events.pages_keyed);
 	trace_kpkeys_key(addr, nr, pkey, ret);

@@ -81,6 +81,7 @@ void __init kpkeys_hardened_pgtables_init(void)
 	key_state();
 	kpkeys_flush();
 	prove_keys();
+	kpkeys_frames_init();
 
 	pr_info("page tables hardened: mode %s, backend %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
 		kpkeys_mode_names[kpkeys_state.mode], arch_kpkeys_backend(),

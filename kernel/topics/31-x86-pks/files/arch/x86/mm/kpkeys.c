@@ -44,6 +44,11 @@ void arch_kpkeys_flush(void)
 	flush_tlb_all();
 }
 
+static int pkey_of(u64 value)
+{
+	return (value & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
+}
+
 /**
  * arch_kpkeys_leaf - the entry that maps a kernel address
  * @addr: any address
@@ -62,8 +67,27 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	leaf->size = page_level_size(level);
 	leaf->phys = (val & PTE_PFN_MASK & ~(leaf->size - 1)) |
 		     (addr & (leaf->size - 1));
-	leaf->pkey = (val & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
+	leaf->pkey = pkey_of(val);
 	return true;
+}
+
+/**
+ * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
+ * @value: of the entry
+ * @frame: what the frame is
+ *
+ * Text and read-only data may be mapped, as the vDSO is, but not written; a
+ * dirty entry of user space that is not writable is a shadow stack. All else
+ * has its key in each mapping and is the kernel's.
+ */
+bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
+{
+	if (frame == KPKEYS_FRAME_READONLY)
+		return !(value & _PAGE_RW) &&
+		       (value & (_PAGE_USER | _PAGE_DIRTY)) !=
+		       (_PAGE_USER | _PAGE_DIRTY);
+	return !(value & _PAGE_USER) &&
+	       kpkeys_frame_of_key(pkey_of(value)) == frame;
 }
 
 /**

@@ -296,6 +296,22 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 }
 
 /**
+ * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
+ * @value: of the entry
+ * @frame: what the frame is
+ *
+ * Text and read-only data may be mapped, as the vDSO is, but not written. All
+ * else has its key in each mapping and is the kernel's.
+ */
+bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
+{
+	if (frame == KPKEYS_FRAME_READONLY)
+		return (value & PTE_RDONLY) && !(value & PTE_WRITE);
+	return !(value & PTE_USER) &&
+	       kpkeys_frame_of_key(FIELD_GET(PTE_PO_IDX_MASK, value)) == frame;
+}
+
+/**
  * arch_kpkeys_alias - the kernel image's mapping of a direct-map address
  * @addr: direct-map address
  *

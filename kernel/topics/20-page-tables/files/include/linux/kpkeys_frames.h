@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What each page frame is. Entries are checked against this before they are
+ * written: a pointer to a struct page, a page-cache slot or a free list is
+ * ordinary data, and so is no reason to map a page table for somebody.
+ */
+#ifndef _LINUX_KPKEYS_FRAMES_H
+#define _LINUX_KPKEYS_FRAMES_H
+
+#include <linux/kpkeys.h>
+
+/**
+ * enum kpkeys_frame - what a page frame is
+ * @KPKEYS_FRAME_ORDINARY: anybody may map it
+ * @KPKEYS_FRAME_TABLE: a page table, or a page of the pool
+ * @KPKEYS_FRAME_STATE: state of the protection
+ * @KPKEYS_FRAME_SECRET: hidden memory
+ * @KPKEYS_FRAME_READONLY: text or read-only data of the kernel
+ */
+enum kpkeys_frame {
+	KPKEYS_FRAME_ORDINARY,
+	KPKEYS_FRAME_TABLE,
+	KPKEYS_FRAME_STATE,
+	KPKEYS_FRAME_SECRET,
+	KPKEYS_FRAME_READONLY,
+};
+
+#ifdef KPKEYS_BUILT_IN
+
+/* A page of the table has a byte for each frame. */
+#define KPKEYS_FRAMES_PER_PAGE	PAGE_SIZE
+
+/**
+ * struct kpkeys_frames - the table of frames; read-only after init
+ * @page: its pages, in keyed memory as the pages are; one of zeros for holes
+ * @nr: how many there may be
+ */
+struct kpkeys_frames {
+	u8		**page;
+	unsigned long	nr;
+};
+
+extern struct kpkeys_frames kpkeys_frames;
+
+/**
+ * kpkeys_frame - look a page frame up
+ * @pfn: any number
+ *
+ * Return: what it is; ordinary where there is no memory.
+ */
+static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	if (unlikely(index >= kpkeys_frames.nr))
+		return KPKEYS_FRAME_ORDINARY;
+	return kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
+}
+
+bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr);
+void kpkeys_frames_readonly(void *start, void *end);
+
+/* Returns whether an entry must not be written. */
+bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
+			unsigned long nr);
+bool kpkeys_refuse_link(const void *entry, unsigned long pfn);
+
+#else
+
+static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
+{
+	return KPKEYS_FRAME_ORDINARY;
+}
+
+static inline void kpkeys_frames_readonly(void *start, void *end) { }
+
+#endif /* KPKEYS_BUILT_IN */
+#endif /* _LINUX_KPKEYS_FRAMES_H */

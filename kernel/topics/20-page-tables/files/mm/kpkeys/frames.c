@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table of frames: one byte for each, in pages of the pool. What has a key
+ * is entered when its mapping in the direct map gets the key, and leaves
+ * before the key is taken back.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/gfp.h>
+#include <linux/init.h>
+#include <linux/irq_work.h>
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_ptp.h>
+#include <linux/memblock.h>
+#include <linux/memory.h>
+#include <linux/mm.h>
+#include <linux/panic.h>
+#include <linux/printk.h>
+#include <linux/ratelimit.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+
+#include "internal.h"
+
+/* Memory may be plugged in behind what is there. */
+#define LEAST_SPAN	(1UL << (38 - PAGE_SHIFT))
+
+struct kpkeys_frames kpkeys_frames __ro_after_init;
+
+static u8 *no_frames __ro_after_init;
+
+/* ---- what frames are ---- */
+
+/**
+ * kpkeys_frame_of_key - what a page with a key is
+ * @pkey: KPKEYS_PKEY_*
+ */
+enum kpkeys_frame kpkeys_frame_of_key(int pkey)
+{
+	switch (pkey) {
+	case KPKEYS_PKEY_DEFAULT:
+		return KPKEYS_FRAME_ORDINARY;
+	case KPKEYS_PKEY_PGTABLES:
+		return KPKEYS_FRAME_TABLE;
+	case KPKEYS_PKEY_STATE:
+		return KPKEYS_FRAME_STATE;
+	default:
+		return KPKEYS_FRAME_SECRET;
+	}
+}
+
+static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)
+{
+	unsigned long index, first, run;
+
+	for (; nr; nr -= run, pfn += run) {
+		index = pfn / KPKEYS_FRAMES_PER_PAGE;
+		first = pfn % KPKEYS_FRAMES_PER_PAGE;
+		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
+		if (index >= kpkeys_frames.nr)
+			continue;
+		guard(kpkeys_hardened_pgtables)();
+		if (kpkeys_frames.page[index] != no_frames)
+			memset(kpkeys_frames.page[index] + first, frame, run);
+	}
+}
+
+/**
+ * kpkeys_frames_sync - enter pages as what their keys say they are
+ * @addr: in a kernel mapping
+ * @nr: number of pages
+ */
+void kpkeys_frames_sync(void *addr, unsigned long nr)
+{
+	unsigned long start = (unsigned long)addr, run;
+	struct kpkeys_leaf leaf;
+
+	for (; nr && kpkeys_frames.nr; nr -= run, start += run * PAGE_SIZE) {
+		run = 1;
+		if (!arch_kpkeys_leaf(start, &leaf))
+			continue;
+		run = (leaf.size - (start & (leaf.size - 1))) / PAGE_SIZE;
+		run = min(nr, run);
+		set_frames(PHYS_PFN(leaf.phys), run,
+			   kpkeys_frame_of_key(leaf.pkey));
+	}
+}
+
+/**
+ * kpkeys_frames_leave - pages are about to lose their keys
+ * @addr: in a kernel mapping
+ * @nr: number of pages
+ */
+void kpkeys_frames_leave(void *addr, unsigned long nr)
+{
+	for (; nr && kpkeys_frames.nr; nr--, addr += PAGE_SIZE)
+		set_frames(PHYS_PFN(arch_kpkeys_phys((unsigned long)addr)), 1,
+			   KPKEYS_FRAME_ORDINARY);
+}
+
+/**
+ * kpkeys_frames_readonly - enter text or read-only data of the kernel
+ * @start: in the kernel image's mapping, page-aligned
+ * @end: page-aligned
+ */
+void kpkeys_frames_readonly(void *start, void *end)
+{
+	if (kpkeys_pgtables_enabled())
+		set_frames(PHYS_PFN(__pa_symbol(start)),
+			   (end - start) / PAGE_SIZE, KPKEYS_FRAME_READONLY);
+}
+
+/**
+ * kpkeys_are_ordinary - may anybody map these frames?
+ * @pfn: the first one
+ * @nr: how many
+ */
+bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr)
+{
+	unsigned long index, first, run;
+
+	for (; nr; nr -= run, pfn += run) {
+		index = pfn / KPKEYS_FRAMES_PER_PAGE;
+		first = pfn % KPKEYS_FRAMES_PER_PAGE;
+		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
+		if (index < kpkeys_frames.nr &&
+		    memchr_inv(kpkeys_frames.page[index] + first, 0, run))
+			return false;
+	}
+	return true;
+}
+
+/* ---- refusals ---- */
+
+static const char * const frame_names[] = {
+	[KPKEYS_FRAME_ORDINARY]	= "an ordinary page",
+	[KPKEYS_FRAME_TABLE]	= "a page table",
+	[KPKEYS_FRAME_STATE]	= "gate state",
+	[KPKEYS_FRAME_SECRET]	= "a secret",
+	[KPKEYS_FRAME_READONLY]	= "a read-only page",
+};
+
+/**
+ * struct refusal - what this CPU refused and has not printed yet
+ * @what: was to be done, or NULL
+ * @frame: to what
+ * @page: address of it
+ * @comm: who
+ * @pid: who
+ */
+struct refusal {
+	const char		*what;
+	enum kpkeys_frame	frame;
+	const void		*page;
+	char			comm[TASK_COMM_LEN];
+	pid_t			pid;
+};
+
+static DEFINE_PER_CPU(struct refusal, refusal);
+
+/* From an interrupt: the gate may be open, and locks held, where it happens. */
+static void print_refusal(struct irq_work *work)
+{
+	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
+	struct refusal *r = this_cpu_ptr(&refusal);
+
+	if (r->what && __ratelimit(&limit))
+		pr_err("violation: %s of %s at %p by %s[%d] (%s)\n",
+		       r->what, frame_names[r->frame], r->page, r->comm, r->pid,
+		       kpkeys_mode_names[kpkeys_state.mode]);
+	r->what = NULL;
+}
+
+static DEFINE_PER_CPU(struct irq_work, refusal_work) =
+	IRQ_WORK_INIT_HARD(print_refusal);
+
+static void note_refusal(const char *what, unsigned long pfn)
+{
+	struct refusal *r;
+
+	guard(irqsave)();
+	raw_cpu_inc(kpkeys_counters.violations);
+	r = this_cpu_ptr(&refusal);
+	if (r->what)
+		return;
+	r->frame = kpkeys_frame(pfn);
+	r->page = pfn_to_kaddr(pfn);
+	r->pid = task_pid_nr(current);
+	memcpy(r->comm, current->comm, sizeof(r->comm));
+	r->what = what;
+	irq_work_queue(this_cpu_ptr(&refusal_work));
+}
+
+/* Whoever has the kernel do this goes; the entry stays as it is. */
+static bool refuse(const char *what, unsigned long pfn)
+{
+	bool enforced = kpkeys_state.mode == KPKEYS_ENFORCE;
+
+	note_refusal(what, pfn);
+	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
+	if (enforced && in_task() && current->mm && !(current->flags & PF_KTHREAD))
+		send_sig(SIGKILL, current, 1);
+	return enforced;
+}
+
+/* Tables that nobody runs on yet, of kexec for instance, may map anything. */
+static bool is_in_table(const void *entry)
+{
+	return kpkeys_frame(PHYS_PFN(__pa(entry))) == KPKEYS_FRAME_TABLE;
+}
+
+/**
+ * kpkeys_refuse_leaf - may an entry that maps these frames not be written?
+ * @entry: where
+ * @value: what
+ * @pfn: the first frame it maps
+ * @nr: how many
+ *
+ * Reports it if so. For what is not all ordinary, or may not be.
+ *
+ * Return: true if it must not be written, in audit mode never.
+ */
+bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
+			unsigned long nr)
+{
+	enum kpkeys_frame frame;
+
+	if (kpkeys_are_ordinary(pfn, nr) || !is_in_table(entry))
+		return false;
+	for (; nr--; pfn++) {
+		frame = kpkeys_frame(pfn);
+		if (frame && !arch_kpkeys_leaf_fits(value, frame))
+			return refuse("mapping", pfn);
+	}
+	return false;
+}
+
+/**
+ * kpkeys_refuse_link - may a page not become the table below an entry?
+ * @entry: where
+ * @pfn: the page
+ *
+ * Reports it if so.
+ *
+ * Return: true if it must not be written, in audit mode never.
+ */
+bool kpkeys_refuse_link(const void *entry, unsigned long pfn)
+{
+	if (likely(kpkeys_frame(pfn) == KPKEYS_FRAME_TABLE) ||
+	    !is_in_table(entry))
+		return false;
+	return refuse("use as a page table", pfn);
+}
+
+/* ---- the table itself ---- */
+
+static u8 *new_page(void)
+{
+	return ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+}
+
+static int add_frames(unsigned long pfn, unsigned long end)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+	u8 *page;
+
+	for (; index * KPKEYS_FRAMES_PER_PAGE < end; index++) {
+		if (index >= kpkeys_frames.nr)
+			return -ERANGE;
+		if (kpkeys_frames.page[index] != no_frames)
+			continue;
+		page = new_page();
+		if (!page)
+			return -ENOMEM;
+		guard(kpkeys_hardened_pgtables)();
+		kpkeys_frames.page[index] = page;
+	}
+	return 0;
+}
+
+static int memory_comes(struct notifier_block *nb, unsigned long action,
+			void *data)
+{
+	struct memory_notify *memory = data;
+
+	if (action != MEM_GOING_ONLINE)
+		return NOTIFY_OK;
+	return notifier_from_errno(add_frames(memory->start_pfn,
+					     memory->start_pfn +
+					     memory->nr_pages));
+}
+
+static int __init frames_hotplug_init(void)
+{
+	if (kpkeys_frames.nr)
+		hotplug_memory_notifier(memory_comes, DEFAULT_CALLBACK_PRI);
+	return 0;
+}
+core_initcall(frames_hotplug_init);
+
+static void __init make_root(void)
+{
+	unsigned long span = max3(max_pfn, max_possible_pfn, LEAST_SPAN), i;
+	unsigned long nr = DIV_ROUND_UP(span, KPKEYS_FRAMES_PER_PAGE);
+	size_t size = PAGE_ALIGN(nr * sizeof(u8 *));
+
+	no_frames = new_page();
+	kpkeys_frames.page = alloc_pages_exact(size, GFP_KERNEL);
+	if (!no_frames || !kpkeys_frames.page)
+		panic("kpkeys: no memory for the table of frames");
+	for (i = 0; i < size / sizeof(u8 *); i++)
+		kpkeys_frames.page[i] = no_frames;
+	kpkeys_frames.nr = nr;
+	kpkeys_key_static(kpkeys_frames.page, size, KPKEYS_PKEY_STATE,
+			  &kpkeys_state.state_pages);
+}
+
+/**
+ * kpkeys_frames_init - make the table, and enter what is keyed already
+ *
+ * On the boot CPU, when no other runs.
+ */
+void __init kpkeys_frames_init(void)
+{
+	unsigned long start, end;
+	int i;
+
+	make_root();
+	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
+		if (add_frames(start, end))
+			panic("kpkeys: no memory for the table of frames");
+	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
+		kpkeys_frames_sync(pfn_to_kaddr(start), end - start);
+	kpkeys_flush();
+}

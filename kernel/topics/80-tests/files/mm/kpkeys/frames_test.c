@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: what frames are, and which entries are refused for it. */
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include <asm/sections.h>
+
+#include "internal.h"
+
+static unsigned long pfn_of(const void *addr)
+{
+	return PHYS_PFN(__pa(addr));
+}
+
+static void test_frames_are_what_keys_say(struct kunit *test)
+{
+	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ordinary);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn_of(ordinary)),
+			KPKEYS_FRAME_ORDINARY);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(page_to_pfn(kpkeys_test_ptp)),
+			KPKEYS_FRAME_TABLE);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn_of(lm_alias(&kpkeys_state))),
+			KPKEYS_FRAME_STATE);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(~0UL >> PAGE_SHIFT),
+			KPKEYS_FRAME_ORDINARY);
+}
+
+/* One that goes back to the page allocator is anybody's again. */
+static void test_frames_leave(struct kunit *test)
+{
+	unsigned long addr = __get_free_page(GFP_KERNEL);
+
+	KUNIT_ASSERT_NE(test, addr, 0);
+	KUNIT_ASSERT_EQ(test, kpkeys_set_pkey((void *)addr, 1,
+					      KPKEYS_PKEY_PGTABLES, false), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn_of((void *)addr)),
+			KPKEYS_FRAME_TABLE);
+	KUNIT_ASSERT_EQ(test, kpkeys_set_pkey((void *)addr, 1,
+					      KPKEYS_PKEY_DEFAULT, false), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn_of((void *)addr)),
+			KPKEYS_FRAME_ORDINARY);
+	free_page(addr);
+}
+
+/* A run is looked at from end to end. */
+static void test_runs_are_looked_at(struct kunit *test)
+{
+	unsigned long pfn = page_to_pfn(kpkeys_test_ptp);
+
+	while (pfn && kpkeys_frame(pfn - 1))
+		pfn--;
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_ordinary(pfn - 1, 1));
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_ordinary(pfn - 1, 2));
+}
+
+#ifdef CONFIG_X86
+
+#define ENTRY	page_address(kpkeys_test_ptp)
+
+static bool is_written(void)
+{
+	bool written = READ_ONCE(*(u64 *)ENTRY);
+
+	set_pte(ENTRY, __pte(0));
+	return written;
+}
+
+static bool takes_pte(unsigned long pfn, pgprot_t prot)
+{
+	set_pte(ENTRY, pfn_pte(pfn, prot));
+	return is_written();
+}
+
+static bool takes_ptes(unsigned long pfn, pgprot_t prot)
+{
+	set_ptes(&init_mm, 0, ENTRY, pfn_pte(pfn, prot), 1);
+	return is_written();
+}
+
+static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
+{
+	u64 val = pgprot_val(prot) | pkey << _PAGE_BIT_PKEY_BIT0;
+
+	if (!arch_kpkeys_has_keys())
+		val &= ~_PAGE_RW;
+	return __pgprot(val);
+}
+
+static void test_tables_are_not_mapped(struct kunit *test)
+{
+	unsigned long pfn = pfn_of(current->active_mm->pgd);
+	pgprot_t keyed = with_key(PAGE_KERNEL, KPKEYS_PKEY_PGTABLES);
+
+	KUNIT_EXPECT_FALSE(test, takes_pte(pfn, PAGE_KERNEL));
+	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_KERNEL));
+	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_READONLY));
+	KUNIT_EXPECT_TRUE(test, takes_pte(pfn, keyed));
+}
+
+static void test_state_is_not_mapped(struct kunit *test)
+{
+	unsigned long pfn = pfn_of(lm_alias(&kpkeys_state));
+
+	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_KERNEL));
+	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_READONLY));
+}
+
+#define TEXT	((void *)_stext)
+
+/* Suites run before text becomes read-only. */
+static unsigned long enter_text(void)
+{
+	kpkeys_frames_readonly(TEXT, TEXT + PAGE_SIZE);
+	return PHYS_PFN(__pa_symbol(TEXT));
+}
+
+static void test_text_is_mapped_readonly(struct kunit *test)
+{
+	unsigned long text = enter_text();
+
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(text), KPKEYS_FRAME_READONLY);
+	KUNIT_EXPECT_FALSE(test, takes_ptes(text, PAGE_KERNEL));
+	KUNIT_EXPECT_FALSE(test, takes_ptes(text, PAGE_SHARED));
+	KUNIT_EXPECT_TRUE(test, takes_ptes(text, PAGE_READONLY));
+	kpkeys_frames_sync(TEXT, 1);
+}
+
+static void test_ordinary_is_mapped(struct kunit *test)
+{
+	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ordinary);
+	KUNIT_EXPECT_TRUE(test, takes_pte(pfn_of(ordinary), PAGE_KERNEL));
+	KUNIT_EXPECT_TRUE(test, takes_ptes(pfn_of(ordinary), PAGE_SHARED));
+}
+
+static void test_blocks_are_looked_at(struct kunit *test)
+{
+	unsigned long pfn = ALIGN_DOWN(enter_text(), PTRS_PER_PTE);
+
+	set_pmd(ENTRY, pfn_pmd(pfn, PAGE_KERNEL_LARGE));
+	KUNIT_EXPECT_FALSE(test, is_written());
+	kpkeys_frames_sync(TEXT, 1);
+}
+
+static void test_tables_are_linked_only(struct kunit *test)
+{
+	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ordinary);
+	set_pmd(ENTRY, __pmd(_KERNPG_TABLE | __pa(ordinary)));
+	KUNIT_EXPECT_FALSE(test, is_written());
+	set_pud(ENTRY, __pud(_KERNPG_TABLE | __pa(ordinary)));
+	KUNIT_EXPECT_FALSE(test, is_written());
+	set_pmd(ENTRY, __pmd(_KERNPG_TABLE | __pa(current->active_mm->pgd)));
+	KUNIT_EXPECT_TRUE(test, is_written());
+}
+
+/* What nobody runs on, as kexec builds it, is not looked at. */
+static void test_other_tables_map_anything(struct kunit *test)
+{
+	pte_t *entry = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	set_pmd((pmd_t *)entry, __pmd(_KERNPG_TABLE | __pa(entry)));
+	KUNIT_EXPECT_NE(test, pte_val(*entry), 0);
+}
+
+#endif /* CONFIG_X86 */
+
+static int frames_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	return kpkeys_test_init(test);
+}
+
+static struct kunit_case frames_cases[] = {
+	KUNIT_CASE(test_frames_are_what_keys_say),
+	KUNIT_CASE(test_frames_leave),
+	KUNIT_CASE(test_runs_are_looked_at),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_tables_are_not_mapped),
+	KUNIT_CASE(test_state_is_not_mapped),
+	KUNIT_CASE(test_text_is_mapped_readonly),
+	KUNIT_CASE(test_ordinary_is_mapped),
+	KUNIT_CASE(test_blocks_are_looked_at),
+	KUNIT_CASE(test_tables_are_linked_only),
+	KUNIT_CASE(test_other_tables_map_anything),
+#endif
+	{}
+};
+
+static struct kunit_suite frames_suite = {
+	.name = "kpkeys-frames",
+	.init = frames_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = frames_cases,
+};
+
+kunit_test_suite(frames_suite);
