@@ -125,6 +125,20 @@ def test_write_protection_has_verdicts_of_its_own(play, capsys):
     assert "Of 2 attacks outside its scope 2 still land" in capsys.readouterr().out
 
 
+def test_what_is_not_stopped_yet_is_said_and_must_land(play, tmp_path, capsys):
+    gap = ATTACKS.replace('scope = "out"\noff', 'scope = "gap"\nclass = "switches"\noff')
+    assert gap != ATTACKS
+    write(tmp_path / "checkout/guest/attacks.toml", gap)
+    for words, answers in ((("attack",), {}), (("demo",), {"off": OFF})):
+        assert play(*words, enforce=ENFORCE, **answers) == 0
+        assert "Of 1 attacks by way of the kernel itself 1 still land: docs/threat-model.md" in capsys.readouterr().out
+    stopped = verdicts(user_pte="BLOCKED", modprobe_path="BLOCKED")
+    assert play("attack", enforce=stopped) == 1
+    assert "1 as expected, 1 not" in capsys.readouterr().out
+    assert play("attack", "--list", "--json") == 0
+    assert [row["class"] for row in json.loads(capsys.readouterr().out)["attacks"]] == ["", "switches"]
+
+
 def test_an_off_attack_that_does_not_land_is_a_failure(play):
     assert play("attack", "--mode", "off", off=verdicts(user_pte="BLOCKED", modprobe_path="LANDED")) == 1
 

@@ -35,6 +35,7 @@ from portcullis.core.verdicts import (
     parse_attacks,
     possible_attacks,
     read_verdicts,
+    still_landing,
     verdict_of_dead_guest,
 )
 
@@ -152,6 +153,8 @@ def test_attacks_file():
     ("change", "message"),
     [
         (('scope = "in"', 'scope = "maybe"'), "scope must be"),
+        (('scope = "out"', 'scope = "gap"'), "task-cred: class must be one of"),
+        (('what = "w"\n', 'what = "w"\nclass = "leafs"\n'), "user-pte: class must be one of"),
         (('"REPORTED"', '"NOTICED"'), "audit must be one of"),
         (('what = "w"\n[[', "[["), "'what' is missing"),
         (('"task-cred"', '"user-pte"'), "listed twice"),
@@ -211,6 +214,22 @@ def test_the_corpus_says_what_it_needs():
     needs = {attack.name: attack.needs for arch in ARCHES for attack in parse_attacks(text, arch)}
     assert needs["ldt-table"] == ("pti",) and needs["user-pud-leaf"] == ("gbpages",)
     assert needs["modprobe-path"] == ("CONFIG_MODULES",) and needs["user-pte"] == ()
+
+
+def test_an_attack_that_is_stopped_keeps_its_class():
+    text = ATTACKS.replace('scope = "out"\n', 'scope = "gap"\nclass = "roots"\n')
+    for scope in ("gap", "in"):
+        attack = parse_attacks(text.replace('"gap"', f'"{scope}"'))[1]
+        assert (attack.scope, attack.way) == (scope, "roots")
+
+
+def test_a_sentence_on_what_is_not_stopped_yet():
+    attack = Attack("a", "gap", {"off": "LANDED", "enforce": "LANDED"}, "w", (), "roots")
+    outcomes = [judge(attack, "enforce", verdict, "e") for verdict in ("LANDED", "REPORTED", "BLOCKED")]
+    (line,) = still_landing([judge(attack, "off", "LANDED", "e"), *outcomes])
+    assert line.startswith("Of 3 attacks by way of the kernel itself 2 still land")
+    assert not still_landing([judge(attack, "off", "LANDED", "e")])
+    assert not outcomes[2].as_expected
 
 
 def test_verdicts():

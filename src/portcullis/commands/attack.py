@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from portcullis.commands.boot import add_machine, machine_of
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
 from portcullis.core.machine import MODES
-from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, Outcome, choose_attacks
+from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, Outcome, choose_attacks, still_landing
 from portcullis.errors import ToolError
 from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.builder import Builder
@@ -90,14 +90,22 @@ def report(outcomes: list[Outcome], as_json: bool) -> int:
         ("attack", "scope", "mode", "verdict", "expected", "evidence"),
         [(o.name, o.scope, o.mode, o.verdict, "" if o.as_expected else o.expected, o.evidence) for o in outcomes],
     )
+    for line in still_landing(outcomes):
+        print_line(line)
     print_line(f"{len(outcomes) - len(wrong)} as expected, {len(wrong)} not")
     return 1 if wrong else 0
 
 
 def _list(attacks: tuple[Attack, ...], as_json: bool) -> int:
     if as_json:
-        print_json({"attacks": [{**asdict(attack), "expected": dict(attack.expected)} for attack in attacks]})
+        print_json({"attacks": [_listed(attack) for attack in attacks]})
         return 0
-    rows = [(attack.name, attack.scope, *(attack.expected[mode] for mode in MODES), attack.what) for attack in attacks]
-    table("", ("attack", "scope", *MODES, "what it does"), rows)
+    rows = [(a.name, a.scope, a.way, *(a.expected[mode] for mode in MODES), a.what) for a in attacks]
+    table("", ("attack", "scope", "class", *MODES, "what it does"), rows)
     return 0
+
+
+def _listed(attack: Attack) -> dict[str, object]:
+    fields = {**asdict(attack), "expected": dict(attack.expected), "class": attack.way}
+    del fields["way"]
+    return fields

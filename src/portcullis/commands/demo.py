@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from portcullis.commands.options import add_backend, add_build, add_dry_run, add_json, backend_option, build_options
 from portcullis.core.machine import Machine
-from portcullis.core.verdicts import ATTACKED_MACHINE, Outcome
+from portcullis.core.verdicts import ATTACKED_MACHINE, Outcome, still_landing
 from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.builder import Builder
 from portcullis.host.emulator import emulator_for
@@ -86,8 +86,8 @@ def _cell(outcome: Outcome) -> str:
     return outcome.verdict
 
 
-def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, str]:
-    """Two lines on what the table showed."""
+def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, ...]:
+    """Lines on what the table showed."""
     inside = [(off, on) for off, on in rows if off.scope == "in"]
     landed = sum(off.verdict == "LANDED" for off, _ in inside)
     blocked = sum(on.verdict == "BLOCKED" for _, on in inside)
@@ -96,4 +96,5 @@ def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, str]:
     return (
         f"Of {len(inside)} attacks in its scope {landed} land with the protection off; Portcullis blocks {blocked}.",
         f"Of {len(outside)} attacks outside its scope {still} still land: they concern other data.",
+        *still_landing(on for _, on in rows),
     )

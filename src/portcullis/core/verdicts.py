@@ -15,7 +15,19 @@ VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
 DIED = "DIED"  # the guest ended during the attack and no violation was reported
 MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
 
-
+SCOPES = ("in", "out", "gap")  # "gap": to be stopped one day, and not stopped yet
+# By way of the kernel itself: docs/threat-model.md says what each is.
+CLASSES = (
+    "sections",
+    "roots",
+    "destinations",
+    "links",
+    "leaves",
+    "retyping",
+    "interrupted state",
+    "switches",
+    "force",
+)
 FIELDS = {"name", "scope", "what", *MODES}
 TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends)}
 # Some attacks aim at the user half of the tables, which exists only with page-table isolation.
@@ -24,13 +36,17 @@ ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 
 @dataclass(frozen=True)
 class Attack:
-    """One entry of guest/attacks.toml; `expected` maps each mode to a verdict, `needs` has words of core/needs.py."""
+    """One entry of guest/attacks.toml.
+
+    `expected` maps each mode to a verdict, `needs` has words of core/needs.py, `way` is one of CLASSES or empty.
+    """
 
     name: str
     scope: str
     expected: Mapping[str, str]
     what: str
     needs: tuple[str, ...] = ()
+    way: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,13 +92,20 @@ def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
     missing = FIELDS - set(entry)
     if missing:
         raise ValueError(f"{where}: {sorted(missing)[0]!r} is missing")
-    if entry["scope"] not in ("in", "out"):
-        raise ValueError(f"{where}: scope must be 'in' or 'out'")
+    if entry["scope"] not in SCOPES:
+        raise ValueError(f"{where}: scope must be one of {', '.join(SCOPES)}")
     for mode in MODES:
         if entry[mode] not in VERDICTS:
             raise ValueError(f"{where}: {mode} must be one of {', '.join(VERDICTS)}")
     expected = {mode: entry[mode] for mode in MODES}
-    return Attack(entry["name"], entry["scope"], expected, entry["what"], _needs(entry, where))
+    return Attack(entry["name"], entry["scope"], expected, entry["what"], _needs(entry, where), _way(entry, where))
+
+
+def _way(entry: Mapping[str, Any], where: str) -> str:
+    way = entry.get("class", "")
+    if way not in (CLASSES if entry["scope"] == "gap" else ("", *CLASSES)):
+        raise ValueError(f"{where}: class must be one of {', '.join(CLASSES)}")
+    return str(way)
 
 
 def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
@@ -96,7 +119,7 @@ def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
     """A word that is misspelled would leave a verdict as it is elsewhere."""
-    unknown = set(entry) - FIELDS - TABLES - {"arches", "needs"}
+    unknown = set(entry) - FIELDS - TABLES - {"arches", "class", "needs"}
     for table in TABLES & set(entry):
         unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
     if unknown:
@@ -152,3 +175,11 @@ def verdict_of_dead_guest(console: str, attack: str) -> tuple[str, str]:
 def judge(attack: Attack, mode: str, verdict: str, evidence: str) -> Outcome:
     """Puts a verdict beside what was expected."""
     return Outcome(attack.name, attack.scope, mode, verdict, attack.expected[mode], evidence)
+
+
+def still_landing(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+    """A line on the attacks that are not stopped yet, or none where enforce has not met any."""
+    gaps = [outcome for outcome in outcomes if outcome.scope == "gap" and outcome.mode == "enforce"]
+    land = sum(outcome.verdict in ("LANDED", "REPORTED") for outcome in gaps)
+    text = f"Of {len(gaps)} attacks by way of the kernel itself {land} still land: docs/threat-model.md says why."
+    return (text,) if gaps else ()
