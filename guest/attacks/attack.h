@@ -13,6 +13,7 @@
 
 #define ATTACKER_UID	1000
 #define VICTIM_UID	1001
+#define SECRET_SIZE	32
 
 enum outcome {
 	BROKEN,		/* could not be tried: a bug of the attack */
@@ -78,7 +79,12 @@ uint64_t forge_tables(uint64_t leaf);
 void victim_start(void);
 int victim_pid(void);
 uint64_t victim_phys(void);
+uint64_t victim_secret(void);		/* its address, for the victim */
 enum outcome judge_secret(const char *text, int err);
+enum outcome judge_forged(const char *text, int err);	/* put in the secret's place */
+
+/* By an entry written in user space: table is a mapping of the window's page table. */
+void take_secret_in(volatile void *table, const struct window *window, char *text, size_t size);
 enum outcome steal_secret_by(store_function *store, const void *how);
 enum outcome steal_secret(const struct store *how);
 store_function plain_store;	/* ignores how */

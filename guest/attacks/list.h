@@ -60,7 +60,20 @@
 	X(modprobe_path,	"modprobe-path",	0)		\
 	X(core_pattern,		"core-pattern",		0)		\
 	X(page_struct,		"page-struct",		0)		\
-	X(mm_pgd_pointer,	"mm-pgd-pointer",	NEEDS_VICTIM)
+	X(mm_pgd_pointer,	"mm-pgd-pointer",	NEEDS_VICTIM)	\
+	X(mm_pgd_other,		"mm-pgd-other",		NEEDS_VICTIM)	\
+	X(mm_pgd_low_table,	"mm-pgd-low-table",	NEEDS_VICTIM)	\
+	X(fork_forged_tables,	"fork-forged-tables",	NEEDS_VICTIM)	\
+	X(fork_other_mm,	"fork-other-mm",	NEEDS_VICTIM)	\
+	X(fault_other_mm,	"fault-other-mm",	NEEDS_VICTIM)	\
+	X(deposit_own_page,	"deposit-own-page",	NEEDS_VICTIM)	\
+	X(deposit_table_in_use,	"deposit-table-in-use",	NEEDS_VICTIM)	\
+	X(vdso_page,		"vdso-page",		NEEDS_VICTIM)	\
+	X(page_cache_slot,	"page-cache-slot",	NEEDS_VICTIM)	\
+	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
+	X(rss_counter,		"rss-counter",		NEEDS_VICTIM)	\
+	X(jump_label,		"jump-label",		0)		\
+	X(vfree_text_alias,	"vfree-text-alias",	0)
 
 #define X(function, name, needs) enum outcome function(void);
 ATTACKS(X)

