@@ -4,13 +4,13 @@
  * freed of the image, and what lies behind its end in the same large page. A
  * driver's blocks of memory steer it there: stores go to the other mapping.
  */
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/mman.h>
 
 #include "attack.h"
 #include "list.h"
+#include "objects.h"
 
 #define IMAGE_PART	0x54
 #define LARGEST_ORDER	10
@@ -54,21 +54,6 @@ static bool is_mapped(uint64_t addr)
 
 	return addr && !kwalk(addr, LEAF, 0, &slot) && pte_is_writable(slot.value) &&
 	       (slot.value & PTE_PRESENT);
-}
-
-static bool is_protected(void)
-{
-	return !corrupt_command("register") && corrupt_answer("shut");
-}
-
-/* What a CPU frees it uses next. */
-static void stay_on_one_cpu(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 struct blocks {
@@ -166,7 +151,7 @@ enum outcome image_alias(void)
 		return broken("no room, or no image");
 	(void)base[0];
 	mapped = is_mapped(image.mapping + image.size - PAGE_SIZE);
-	stay_on_one_cpu();
+	stay_on_cpu(0);	/* what a CPU frees it uses next */
 	use_up_blocks(&image, mapped, &wanted);
 	if (free_blocks(&wanted))
 		outcome = use_table(base, &image, mapped);

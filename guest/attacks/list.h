@@ -71,7 +71,9 @@
 	X(vdso_page,		"vdso-page",		NEEDS_VICTIM)	\
 	X(page_cache_slot,	"page-cache-slot",	NEEDS_VICTIM)	\
 	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
+	X(huge_page_count,	"huge-page-count",	NEEDS_VICTIM)	\
 	X(rss_counter,		"rss-counter",		NEEDS_VICTIM)	\
+	X(memcg_statistics,	"memcg-statistics",	NEEDS_VICTIM)	\
 	X(jump_label,		"jump-label",		0)		\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
 

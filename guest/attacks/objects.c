@@ -124,3 +124,8 @@ void stay_on_cpu(int cpu)
 	CPU_SET(cpu, &cpus);
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
+
+bool is_protected(void)
+{
+	return !corrupt_command("register") && corrupt_answer("shut");
+}

