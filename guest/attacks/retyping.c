@@ -22,7 +22,7 @@
 #define HOLE_ORDER	2
 #define HOLES		10240	/* and as many that are held */
 #define AT_ONCE		128
-#define OTHERS		32
+#define OTHERS		128
 #define HEAD_PAGES	3	/* of a huge page, that say what it is */
 
 struct freed {
