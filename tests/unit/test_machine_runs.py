@@ -184,6 +184,18 @@ def test_attacks_go_on_in_a_fresh_boot_after_one_that_killed_the_guest():
     assert jobs == ["attack,a,b,c", "attack,c"] and len(booted) == 2
 
 
+def test_an_attack_that_still_lands_gets_a_second_try_alone():
+    gap = replace(attack("a"), scope="gap", expected={"enforce": "LANDED"}, way="leaves")
+    first = verdict("a", "ERROR") + verdict("b", "LANDED") + "#done 0\n"
+    booter, jobs = boots((first, ""), (verdict("a", "LANDED") + "#done 0\n", ""))
+    outcomes, _ = run_attacks((gap, attack("b")), "enforce", Machine(), booter)
+    assert [o.verdict for o in outcomes] == ["LANDED", "LANDED"]
+    assert jobs == ["attack,a,b", "attack,a"]
+    booter, jobs = boots((verdict("a", "ERROR") + "#done 0\n", ""), (verdict("a", "ERROR") + "#done 0\n", ""))
+    (outcome,), _ = run_attacks((gap,), "enforce", Machine(), booter)
+    assert not outcome.as_expected and len(jobs) == 2
+
+
 def test_a_guest_that_dies_without_a_report_is_not_a_block():
     booter, _ = boots(("", "Kernel panic - not syncing: oh\n"))
     (outcome,), _ = run_attacks((attack("a"),), "enforce", Machine(), booter)

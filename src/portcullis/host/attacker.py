@@ -56,21 +56,32 @@ def choose_possible(
 def run_attacks(
     attacks: tuple[Attack, ...], mode: str, machine: Machine, boot: Booter
 ) -> tuple[tuple[Outcome, ...], tuple[Boot, ...]]:
-    """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack."""
+    """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack.
+
+    An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
+    behind. One that still lands gets a second try, alone; one that is to be stopped has to be stopped at once.
+    """
     waiting = list(attacks)
     outcomes: dict[str, Outcome] = {}
     boots = []
-    while waiting:
-        batch = waiting[:ATTACKS_PER_BOOT]
+    luckless: list[Attack] = []
+    while waiting or luckless:
+        batch = waiting[:ATTACKS_PER_BOOT] or [luckless.pop()]
         names = ",".join(attack.name for attack in batch)
         attacked = replace(machine, job=f"attack,{names}", mode=mode)
         booted = boot(attacked)
         look_at_backend(attacked, booted)
         boots.append(booted)
         settled = settle(batch, mode, booted)
+        again = len(batch) == 1 and batch[0].name in outcomes
         outcomes.update({outcome.name: outcome for outcome in settled})
+        luckless += [] if again else [attack for attack in batch if _had_no_luck(attack, outcomes.get(attack.name))]
         waiting = [attack for attack in waiting if attack.name not in outcomes]
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
+
+
+def _had_no_luck(attack: Attack, outcome: Outcome | None) -> bool:
+    return attack.scope == "gap" and outcome is not None and not outcome.as_expected
 
 
 def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:
