@@ -80,7 +80,7 @@ static void take_blocks(const struct image *image, bool mapped, struct blocks *w
  * The kernel keeps the last blocks for itself as long as nothing else is free:
  * leave it small holes instead.
  */
-static void use_up_blocks(const struct image *image, bool mapped, struct blocks *wanted)
+static void take_all_blocks(const struct image *image, bool mapped, struct blocks *wanted)
 {
 	int i;
 
@@ -152,7 +152,7 @@ enum outcome image_alias(void)
 	(void)base[0];
 	mapped = is_mapped(image.mapping + image.size - PAGE_SIZE);
 	stay_on_cpu(0);	/* what a CPU frees it uses next */
-	use_up_blocks(&image, mapped, &wanted);
+	take_all_blocks(&image, mapped, &wanted);
 	if (free_blocks(&wanted))
 		outcome = use_table(base, &image, mapped);
 	else

@@ -11,6 +11,11 @@
 #define NODE_BIT	4UL	/* in a pointer to one */
 #define NODE_ALIGN	256UL
 #define MAX_DEPTH	5
+#define LARGEST_ORDER	10
+#define CHUNK_ORDER	3	/* the pool takes these when there is nothing larger */
+#define HOLE_ORDER	2
+#define HOLES		10240	/* and as many that are held */
+#define AT_ONCE		128
 
 bool is_kernel_address(uint64_t value)
 {
@@ -128,4 +133,22 @@ void stay_on_cpu(int cpu)
 bool is_protected(void)
 {
 	return !corrupt_command("register") && corrupt_answer("shut");
+}
+
+/* The kernel keeps the last blocks for itself as long as nothing else is free. */
+void use_up_blocks(void)
+{
+	int order, i;
+
+	corrupt_command("alloc order=%d count=%d", CHUNK_ORDER, AT_ONCE);
+	for (i = 0; i < HOLES / AT_ONCE; i++)
+		corrupt_command("alloc order=%d count=%d", HOLE_ORDER, AT_ONCE);
+	for (order = LARGEST_ORDER; order > CHUNK_ORDER; order--)
+		while (!corrupt_command("alloc order=%d", order))
+			;
+	corrupt_command("free holes=1 order=%d", HOLE_ORDER);
+	for (order = LARGEST_ORDER; order > CHUNK_ORDER; order--)
+		while (!corrupt_command("alloc order=%d", order))
+			;
+	corrupt_command("free holes=1 order=%d", CHUNK_ORDER);
 }

