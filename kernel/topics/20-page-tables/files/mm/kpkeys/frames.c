@@ -142,38 +142,52 @@ static const char * const frame_names[] = {
 };
 
 /**
- * struct refusal - what this CPU refused and has not printed yet
+ * struct refusal - what this CPU refused and has not dealt with yet
  * @what: was to be done, or NULL
  * @frame: to what
  * @page: address of it
- * @comm: who
- * @pid: who
+ * @task: who asked for it, or was interrupted
+ * @is_task: the former
  */
 struct refusal {
 	const char		*what;
 	enum kpkeys_frame	frame;
 	const void		*page;
-	char			comm[TASK_COMM_LEN];
-	pid_t			pid;
+	struct task_struct	*task;
+	bool			is_task;
 };
 
 static DEFINE_PER_CPU(struct refusal, refusal);
 
-/* From an interrupt: the gate may be open, and locks held, where it happens. */
-static void print_refusal(struct irq_work *work)
+static void print_refusal(const struct refusal *r)
 {
 	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
+
+	if (__ratelimit(&limit))
+		pr_err("violation: %s of %s at %p by %s[%d] (%s)\n",
+		       r->what, frame_names[r->frame], r->page, r->task->comm,
+		       task_pid_nr(r->task),
+		       kpkeys_mode_names[kpkeys_state.mode]);
+}
+
+/* From an interrupt: the gate may be open, and locks held, where it happens. */
+static void finish_refusal(struct irq_work *work)
+{
 	struct refusal *r = this_cpu_ptr(&refusal);
 
-	if (r->what && __ratelimit(&limit))
-		pr_err("violation: %s of %s at %p by %s[%d] (%s)\n",
-		       r->what, frame_names[r->frame], r->page, r->comm, r->pid,
-		       kpkeys_mode_names[kpkeys_state.mode]);
+	if (!r->what)
+		return;
+	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
+	print_refusal(r);
+	if (kpkeys_state.mode == KPKEYS_ENFORCE && r->is_task &&
+	    !(r->task->flags & PF_KTHREAD))
+		send_sig(SIGKILL, r->task, 1);
+	put_task_struct(r->task);
 	r->what = NULL;
 }
 
 static DEFINE_PER_CPU(struct irq_work, refusal_work) =
-	IRQ_WORK_INIT_HARD(print_refusal);
+	IRQ_WORK_INIT(finish_refusal);
 
 static void note_refusal(const char *what, unsigned long pfn)
 {
@@ -186,8 +200,8 @@ static void note_refusal(const char *what, unsigned long pfn)
 		return;
 	r->frame = kpkeys_frame(pfn);
 	r->page = pfn_to_kaddr(pfn);
-	r->pid = task_pid_nr(current);
-	memcpy(r->comm, current->comm, sizeof(r->comm));
+	r->task = get_task_struct(current);
+	r->is_task = in_task();
 	r->what = what;
 	irq_work_queue(this_cpu_ptr(&refusal_work));
 }
@@ -195,13 +209,8 @@ static void note_refusal(const char *what, unsigned long pfn)
 /* Whoever has the kernel do this goes; the entry stays as it is. */
 static bool refuse(const char *what, unsigned long pfn)
 {
-	bool enforced = kpkeys_state.mode == KPKEYS_ENFORCE;
-
 	note_refusal(what, pfn);
-	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
-	if (enforced && in_task() && current->mm && !(current->flags & PF_KTHREAD))
-		send_sig(SIGKILL, current, 1);
-	return enforced;
+	return kpkeys_state.mode == KPKEYS_ENFORCE;
 }
 
 /* Tables that nobody runs on yet, of kexec for instance, may map anything. */
