@@ -10,6 +10,7 @@ from portcullis import __version__
 from portcullis.commands import (
     apply,
     attack,
+    audit,
     bench,
     boot,
     build,
@@ -26,7 +27,7 @@ from portcullis.errors import ToolError
 from portcullis.host.screen import say
 from portcullis.host.workspace import default_workspace
 
-COMMANDS = (doctor, fetch, apply, export, build, boot, test, attack, bench, report, demo, emulator, luajit)
+COMMANDS = (doctor, fetch, apply, export, build, boot, test, audit, attack, bench, report, demo, emulator, luajit)
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -2,12 +2,27 @@
 """Reads what the tool needs out of an ELF file: bytes at an address, symbols, the size of the code."""
 
 import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 EM_X86_64 = 62
 EM_AARCH64 = 183
 _SYMTAB = 2
 _ALLOC = 2
 _EXECUTABLE = 4
+_SYMBOL = struct.Struct("<IBBHQQ")
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A symbol as the file has it: `kind` and `binding` are STT_* and STB_*, `size` is in bytes, `section` an index."""
+
+    name: str
+    kind: int
+    binding: int
+    section: int
+    address: int
+    size: int
 
 
 class Image:
@@ -30,20 +45,21 @@ class Image:
                 return self.data[place : place + size]
         raise ValueError(f"address {address:#x} is in no section")
 
-    def symbols(self, names: set[str]) -> dict[str, int]:
-        """Addresses of symbols by name; unknown ones are absent."""
-        found = {}
+    def symbol_table(self) -> Iterator[Symbol]:
+        """Every symbol that has a name, in the order of the file: local ones follow the FILE symbol of their source."""
         for _, kind, _, _, offset, size, link in self.sections:
             if kind != _SYMTAB:
                 continue
             strings = self.sections[link][4]
-            for place in range(offset, offset + size, 24):
-                name, value = struct.unpack_from("<I4xQ", self.data, place)
-                end = self.data.index(b"\0", strings + name)
-                text = self.data[strings + name : end].decode()
-                if text in names:
-                    found[text] = value
-        return found
+            for name, info, _, section, address, length in _SYMBOL.iter_unpack(self.data[offset : offset + size]):
+                if name:
+                    end = self.data.index(b"\0", strings + name)
+                    text = self.data[strings + name : end].decode()
+                    yield Symbol(text, info & 15, info >> 4, section, address, length)
+
+    def symbols(self, names: set[str]) -> dict[str, int]:
+        """Addresses of symbols by name; unknown ones are absent."""
+        return {symbol.name: symbol.address for symbol in self.symbol_table() if symbol.name in names}
 
     def code_size(self) -> int:
         """Bytes of machine code in the file."""

@@ -121,9 +121,12 @@ LANES = (
     ),
 )
 ATTACKS = attacks("")
+SECTIONS = "what can run while the gate is open is on the list (disassembly)"
 HELD = "vmalloc does not ask for each entry whether its section is held (symbols)"
 NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
+    Case("sections", "sections", SECTIONS),
+    Case("least-sections", "sections", SECTIONS, lane="least"),
     Case("espfix", "symbols", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
 )
 

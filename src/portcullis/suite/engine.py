@@ -115,6 +115,7 @@ class Engine:
             "late": self._late,
             "nops": self._nops,
             "symbols": self._symbols,
+            "sections": self._sections,
             "emulator": self._emulator,
             "counts": self._counts,
             "counts-part": self._counts_part,
@@ -189,6 +190,17 @@ class Engine:
         problems = problems_of_sites(sites)
         places = ", ".join(f"{len(found)} of {key}" for key, found in sites.items())
         return ("failed", shorten(problems), "") if problems else ("passed", f"all are NOPs: {places}", "")
+
+    def _sections(self, case: Case) -> tuple[str, str, str]:
+        """What can run while the gate is open is on the list, and what is on the list is there."""
+        vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
+        try:
+            from portcullis.core.sections.audit import audit
+
+            found = audit(Image(vmlinux.read_bytes()), case.lane)
+        except (ImportError, OSError, ValueError) as error:
+            return "failed", f"{vmlinux}: {error}", ""
+        return ("failed", shorten(list(found.problems)), "") if found.problems else ("passed", found.summary, "")
 
     def _symbols(self, case: Case) -> tuple[str, str, str]:
         """A file of the build refers to a function, or does not."""

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The audit of one kernel against the list of its architecture."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from portcullis.core.elf import EM_X86_64, Image
+from portcullis.core.sections.graph import CallGraph
+from portcullis.core.sections.kernel import Kernel
+from portcullis.core.sections.listing import Finding, Listing, compare, parse_listing, slack
+from portcullis.core.sections.machine import Architecture
+from portcullis.core.sections.proof import Proof, Scope
+from portcullis.core.sections.x86 import X86
+
+_FOLDER = Path(__file__).parents[2] / "data" / "sections"
+_ARCHITECTURES: Mapping[int, tuple[str, Callable[[Kernel], Architecture]]] = {EM_X86_64: ("x86", X86)}
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What was found in a kernel; `problems` is empty when all is as the list says, `slack` has bounds to lower."""
+
+    findings: Mapping[str, Finding]
+    helpers: Mapping[str, Finding]
+    problems: tuple[str, ...]
+    slack: tuple[str, ...]
+    left_out: int  # functions of tests, attacks and the lab that write the register
+    boot: int  # functions that do and that boot frees
+    not_closed: int  # sections that are known not to be closed
+    reached: frozenset[str]  # functions that calls of sections lead to
+
+    @property
+    def summary(self) -> str:
+        """The audit in one line."""
+        calling = sum(bool(finding.section.calls) for finding in self.findings.values())
+        return (
+            f"{len(self.findings)} functions have sections, {calling} of them call others, {self.not_closed} are not "
+            f"closed; their calls lead to {len(self.reached)} functions"
+        )
+
+
+def list_of(machine: int, folder: Path = _FOLDER) -> Listing:
+    """The list for an ELF machine; raises ValueError when there is none."""
+    if machine not in _ARCHITECTURES:
+        raise ValueError(f"there is no list for ELF machine {machine}")
+    return parse_listing((folder / f"{_ARCHITECTURES[machine][0]}.toml").read_text())
+
+
+def audit(image: Image, lane: str, listing: Listing | None = None) -> Audit:
+    """Compares the sections of a vmlinux with the list; raises ValueError when one of them cannot be read."""
+    listing = listing or list_of(image.machine)
+    kernel = Kernel(image)
+    architecture = _ARCHITECTURES[image.machine][1](kernel)
+    graph = CallGraph(kernel)
+    proof = Proof(kernel, architecture, graph, Scope(listing.is_test, listing.unfollowed))
+    findings, helpers = (
+        {
+            name: Finding(each, graph.reach(set().union(*each.calls.values()), listing.boundaries))
+            for name, each in found
+        }
+        for found in (proof.sections.items(), proof.helpers(listing.helper_names()).items())
+    )
+    problems = [*proof.problems, *compare(listing, lane, findings, helpers)]
+    open_rows = {name for row in listing.rows if row.not_closed for name in row.functions}
+    return Audit(
+        findings,
+        helpers,
+        tuple(problems),
+        (*slack(listing.rows, lane, findings), *slack(listing.helpers, lane, helpers)),
+        len(proof.left_out),
+        len(proof.boot),
+        len(open_rows & findings.keys()),
+        frozenset().union(*(finding.reach.functions for finding in findings.values())),
+    )

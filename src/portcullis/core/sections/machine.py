@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the walk asks of an architecture: instructions, and what they do to a state."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Protocol
+
+from portcullis.core.sections.state import Gate, State
+
+# Kinds of stores. Those to a named object have its name behind the kind.
+REGISTER = "register"  # through a pointer in a register
+STACK = "stack"
+STRING = "string"  # a repeated store: memset(), memcpy()
+ATOMIC = "atomic"  # read, change and write in one, through a pointer
+PER_CPU = "percpu"
+GLOBAL = "global"
+STATE = "state"  # of the gate itself, keyed
+POINTER_KINDS = (REGISTER, STRING, ATOMIC)
+
+
+class Flow(Enum):
+    """Where an instruction leads."""
+
+    NEXT = auto()
+    BRANCH = auto()  # to the target or on
+    JUMP = auto()
+    CALL = auto()
+    INDIRECT_CALL = auto()
+    INDIRECT_JUMP = auto()
+    RETURN = auto()
+    TRAP = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One instruction, `size` bytes; `target` of a branch, jump or call; kind of a `store`; and the decoder's `raw`."""
+
+    address: int
+    size: int
+    flow: Flow
+    target: int | None = None
+    store: str | None = None
+    raw: Any = None
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + self.size
+
+
+class Architecture(Protocol):
+    """An instruction set, for one kernel."""
+
+    default: int  # the register's value when the gate is shut
+    levels: dict[int, int]  # level -> value of the register
+    marks: frozenset[int]  # numbers that decide about the gate
+    gate_writes: frozenset[int]  # addresses of instructions that write the register
+    gate_sites: frozenset[int]  # where code that is an alternative for another backend begins
+    returns: frozenset[int]  # functions to which a jump is a return
+    lost_in_calls: frozenset[int]  # registers that a function need not preserve
+    keeps_registers: frozenset[str]  # functions that change no register of their caller
+
+    def decode(self, address: int) -> Instruction | None:
+        """The instruction at an address, None where there is none."""
+        ...
+
+    def enter(self, gate: Gate) -> State:
+        """What is known where a function begins."""
+        ...
+
+    def execute(self, instruction: Instruction, state: State) -> Iterable[State]:
+        """States behind an instruction that leads to the next one."""
+        ...
+
+    def branch(self, instruction: Instruction, state: State) -> tuple[State | None, State | None]:
+        """States where a branch is taken and where it is not; None where that cannot be."""
+        ...
+
+    def pointer_of(self, instruction: Instruction) -> int | None:
+        """The address of the pointer that a call goes through, if the image says where it leads to."""
+        ...
+
+    def written_by(self, instruction: Instruction) -> frozenset[int]:
+        """Registers that an instruction may change."""
+        ...
+
+    def after_call(self, state: State, changed: frozenset[int]) -> State:
+        """What is known behind a call that changes some registers."""
+        ...
+
+    def after_fault(self, state: State) -> State:
+        """What is known where the exception table leads to."""
+        ...

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The list of sections: what it must say, and what a kernel must not do beyond it."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from portcullis.cli import main
+from portcullis.core.elf import EM_X86_64
+from portcullis.core.sections.audit import audit, list_of
+from portcullis.core.sections.graph import Reach
+from portcullis.core.sections.listing import Finding, compare, parse_listing, slack
+from portcullis.core.sections.proof import Section
+from portcullis.core.sections.report import proposal, rows
+from sections_kit import assemble
+
+LIST = """
+[scope]
+everywhere = ["percpu counters"]
+[boundaries]
+printk = ["_printk", "print_*"]
+[[sections]]
+functions = ["f"]
+not-closed = "calls g"
+stores = ["register", "stack"]
+pointers = 2
+calls = ["g"]
+leads = ["printk"]
+reach = { default = 3, least = 2 }
+[[sections]]
+functions = ["h"]
+why = "writes one entry"
+lanes = ["xen"]
+"""
+SECTION = Section("f", stores=Counter({"register": 2, "percpu counters": 1}), calls={"g": {16}})
+FINDING = Finding(SECTION, Reach(frozenset("abc"), frozenset(("printk",))))
+
+
+def problems(finding: Finding = FINDING, lane: str = "default") -> list[str]:
+    return compare(parse_listing(LIST), lane, {"f": finding}, {})
+
+
+def changed(**fields) -> Finding:
+    return replace(FINDING, section=replace(SECTION, **fields))
+
+
+def test_what_a_row_allows_is_good():
+    assert problems() == []
+    assert problems(changed(stores=Counter(), calls={})) == []
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        (changed(calls={"g": {16}, "kfree": {32}}), "f calls kfree with the gate open"),
+        (changed(stores=Counter({"global jiffies": 1})), "its row does not name: global jiffies"),
+        (changed(stores=Counter({"register": 3})), "stores through a pointer in 3 places with the gate open, 2 are"),
+        (changed(returns_open=True), "f may return with the gate open"),
+        (changed(loses=True), "f may change the gate of its caller"),
+        (changed(problems=["an instruction"]), "f is not decided: an instruction"),
+        (
+            replace(FINDING, reach=Reach(frozenset("abcd"), frozenset())),
+            "lead to 4 functions with the gate open, 3 are",
+        ),
+        (replace(FINDING, reach=Reach(frozenset(), frozenset(("panic",)))), "f may come to panic with the gate open"),
+    ],
+)
+def test_what_a_row_does_not_allow(finding, said):
+    found = problems(finding)
+    assert len(found) == 1
+    assert said in found[0]
+
+
+def test_each_lane_has_its_bounds():
+    assert "lead to 3 functions with the gate open, 2 are allowed" in problems(lane="least")[0]
+    assert slack(parse_listing(LIST).rows, "default", {"f": FINDING}) == []
+    fewer = replace(FINDING, reach=Reach(frozenset("ab"), frozenset()))
+    assert slack(parse_listing(LIST).rows, "default", {"f": fewer}) == ["f: reach may go down from 3 to 2"]
+
+
+def test_a_section_without_a_row_and_a_row_without_a_section():
+    assert (
+        "new has a section that is not in the list"
+        in compare(parse_listing(LIST), "default", {"f": FINDING, "new": FINDING}, {})[0]
+    )
+    assert compare(parse_listing(LIST), "default", {}, {}) == ["f is in the list and has no section"]
+    assert problems(lane="xen")[-1] == "h is in the list and has no section"
+
+
+HELPER = """
+[[helpers]]
+functions = ["g"]
+why = "computes a value"
+"""
+
+
+def test_helpers_have_rows_of_their_own():
+    listing = parse_listing(LIST + HELPER)
+    nothing, wrong = Section("g"), Section("g", stores=Counter({"register": 1}))
+    none = Reach(frozenset(), frozenset())
+    assert compare(listing, "default", {"f": FINDING}, {"g": Finding(nothing, none)}) == []
+    found = compare(listing, "default", {"f": FINDING}, {"g": Finding(wrong, none)})
+    assert found[0] == "g, a helper, has a store with the gate open that its row does not name: register"
+    stale = compare(listing, "default", {"f": changed(calls={})}, {"g": Finding(nothing, none)})
+    assert stale == ["g is in the list and no section calls it"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[[sections]]\nwhy = "x"', "without functions"),
+        ('[[sections]]\nfunctions = ["f"]', "either why or not-closed"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nnot-closed = "y"', "either why or not-closed"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nstore = []', "has store"),
+        ('[[sections]]\nfunctions = ["f", "f"]\nwhy = "x"', "more than one row"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls = ["g"]', "calls of no helper: g"),
+    ],
+)
+def test_rows_that_say_too_little_or_too_much(text, said):
+    with pytest.raises(ValueError, match=said):
+        parse_listing(text)
+
+
+CODE = """
+function f
+    guard %r12b
+    mov %rsi, (%rdi)
+    {}
+    unguard %r12b
+    ret
+end f
+function g
+    jmp _printk
+end g
+empty _printk
+"""
+OWN = """
+[boundaries]
+printk = ["_printk"]
+[scope]
+unfollowed = ["any_section"]
+[[sections]]
+functions = ["f", "any_section"]
+why = "writes one entry"
+stores = ["register"]
+pointers = 1
+"""
+
+
+def test_a_kernel_is_held_against_the_list(tmp_path):
+    listing = parse_listing(OWN.replace("pointers", 'loses = "a test"\npointers'))
+    found = audit(assemble(tmp_path, CODE.format("")), "default", listing)
+    assert found.problems == ()
+    assert "2 functions have sections, 0 of them call others" in found.summary
+    assert len(rows(listing, "default", found)) == 2
+    counter = audit(assemble(tmp_path, CODE.format("incq (%rdx)")), "default", listing)
+    assert counter.problems == ("f stores through a pointer in 2 places with the gate open, 1 are allowed",)
+    call = audit(assemble(tmp_path, CODE.format("call g")), "default", listing)
+    assert call.problems == (
+        "f calls g with the gate open",
+        "f may come to printk with the gate open",
+        "f has calls that lead to 1 functions with the gate open, 0 are allowed",
+    )
+    assert 'calls = ["g"]' in proposal(listing, "default", call)
+
+
+def test_the_committed_list_can_be_read():
+    listing = list_of(EM_X86_64)
+    assert any(row.not_closed for row in listing.rows)
+    assert all((row.why or row.not_closed).endswith(".") for row in (*listing.rows, *listing.helpers))
+    with pytest.raises(ValueError, match="no list"):
+        list_of(0)
+
+
+def test_the_command_needs_a_hardened_kernel(tmp_path, capsys):
+    (tmp_path / "vmlinux").write_bytes(b"no kernel")
+    assert main(["audit", "sections", str(tmp_path / "vmlinux")]) == 2
+    assert "not a 64-bit" in capsys.readouterr().err
