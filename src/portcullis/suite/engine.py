@@ -15,6 +15,7 @@ from portcullis.core.elf import Image
 from portcullis.core.emulator import test_by_case
 from portcullis.core.jitgate import problems_of_guest
 from portcullis.core.jumplabels import problems_of_sites, sites_of_key
+from portcullis.core.kconfig import parse_config
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
@@ -54,6 +55,7 @@ from portcullis.suite.lab import KERNBENCH, barriers_kept, late_jobs
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
+LISTED_GCC = 12  # what the list of sections was made with: others put functions in line elsewhere
 # By case: a file of the build, a function, and whether the file refers to it.
 SYMBOLS = {
     "espfix": ("arch/x86/kernel/espfix_64.o", "kpkeys_ptp_alloc", True),
@@ -194,6 +196,10 @@ class Engine:
     def _sections(self, case: Case) -> tuple[str, str, str]:
         """What can run while the gate is open is on the list, and what is on the list is there."""
         vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
+        config = parse_config(vmlinux.with_name(".config").read_text())
+        compiler = int(config.get("CONFIG_GCC_VERSION", 0)) // 10000
+        if compiler != LISTED_GCC:
+            return "skipped", f"the list is of what gcc {LISTED_GCC} makes; this is gcc {compiler}", ""
         try:
             from portcullis.core.sections.audit import audit
 
