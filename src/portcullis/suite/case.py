@@ -52,7 +52,7 @@ NMI_TESTED = r"ok \d+ test_nmi_runs_shut\s*\n"  # and not skipped
 PUT_BACK = r"WARNING: .*\bnative_write_cr0\b"  # that the kernel sets CR0.WP again
 # A store that audit lets through leaves its report and nothing else; other modes may kill the attacker.
 # A CPU of arm64 that is told to run with another task's keys stops, in every mode.
-AUDITED = {"x86": ("violation", "open-section"), "arm64": ("violation", "open-section", "panic", "trace")}
+AUDITED = {"x86": ("violation", "open-section", "bad-page"), "arm64": ("violation", "open-section", "panic", "trace")}
 
 
 def hardened(machine: Machine) -> tuple[str, ...]:
