@@ -328,7 +328,7 @@ static void __init make_root(void)
 /**
  * kpkeys_frames_init - make the table, and enter what is keyed already
  *
- * On the boot CPU, when no other runs.
+ * On the boot CPU, when no other runs; in force after kpkeys_flush().
  */
 void __init kpkeys_frames_init(void)
 {
@@ -341,5 +341,4 @@ void __init kpkeys_frames_init(void)
 			panic("kpkeys: no memory for the table of frames");
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
 		kpkeys_frames_sync(pfn_to_kaddr(start), end - start);
-	kpkeys_flush();
 }

@@ -79,9 +79,9 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_depot_start();
 	kpkeys_key_boot_tables();
 	key_state();
+	kpkeys_frames_init();
 	kpkeys_flush();
 	prove_keys();
-	kpkeys_frames_init();
 
 	pr_info("page tables hardened: mode %s, backend %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
 		kpkeys_mode_names[kpkeys_state.mode], arch_kpkeys_backend(),
