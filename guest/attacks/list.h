@@ -73,7 +73,7 @@
 	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
 	X(huge_page_count,	"huge-page-count",	NEEDS_VICTIM)	\
 	X(rss_counter,		"rss-counter",		NEEDS_VICTIM)	\
-	X(memcg_statistics,	"memcg-statistics",	NEEDS_VICTIM)	\
+	X(memcg_statistics,	"memcg-statistics",	0)		\
 	X(jump_label,		"jump-label",		0)		\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
 

@@ -17,7 +17,6 @@
 #define PAGE_MAPPING		24
 #define PAGE_INDEX		32
 #define PAGE_PRIVATE		40
-#define PAGE_MAPCOUNT		48
 #define PAGE_REFCOUNT		52
 #define PAGE_MEMCG		56
 #define TABLE_DEPOSIT		16

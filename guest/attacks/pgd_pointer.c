@@ -24,6 +24,7 @@
 #define USER_ENTRY_5	1	/* with five levels an entry covers 256 TiB */
 #define ROOT_PART	0x59
 #define ROOT_TRIES	16	/* tables, of which two are neighbours */
+#define START_TIME	300000	/* us */
 #define LOOK_TIME	20000	/* ms */
 
 static int to_child[2], to_parent[2];
@@ -152,6 +153,7 @@ static pid_t start_looker(int *from)
 	if (!pid)
 		look_again_and_again(fds[1], victim_secret());
 	*from = fds[0];
+	usleep(START_TIME);	/* until it needs its stack no more */
 	return pid;
 }
 

