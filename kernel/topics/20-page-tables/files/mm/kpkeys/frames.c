@@ -66,12 +66,7 @@ static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame fr
 	}
 }
 
-/**
- * kpkeys_frames_sync - enter pages as what their keys say they are
- * @addr: in a kernel mapping
- * @nr: number of pages
- */
-void kpkeys_frames_sync(void *addr, unsigned long nr)
+static void enter(void *addr, unsigned long nr, bool by_key)
 {
 	unsigned long start = (unsigned long)addr, run;
 	struct kpkeys_leaf leaf;
@@ -83,8 +78,19 @@ void kpkeys_frames_sync(void *addr, unsigned long nr)
 		run = (leaf.size - (start & (leaf.size - 1))) / PAGE_SIZE;
 		run = min(nr, run);
 		set_frames(PHYS_PFN(leaf.phys), run,
-			   kpkeys_frame_of_key(leaf.pkey));
+			   by_key ? kpkeys_frame_of_key(leaf.pkey) :
+				    KPKEYS_FRAME_ORDINARY);
 	}
+}
+
+/**
+ * kpkeys_frames_sync - enter pages as what their keys say they are
+ * @addr: in a kernel mapping
+ * @nr: number of pages
+ */
+void kpkeys_frames_sync(void *addr, unsigned long nr)
+{
+	enter(addr, nr, true);
 }
 
 /**
@@ -94,9 +100,7 @@ void kpkeys_frames_sync(void *addr, unsigned long nr)
  */
 void kpkeys_frames_leave(void *addr, unsigned long nr)
 {
-	for (; nr && kpkeys_frames.nr; nr--, addr += PAGE_SIZE)
-		set_frames(PHYS_PFN(arch_kpkeys_phys((unsigned long)addr)), 1,
-			   KPKEYS_FRAME_ORDINARY);
+	enter(addr, nr, false);
 }
 
 /**
@@ -213,10 +217,12 @@ static bool refuse(const char *what, unsigned long pfn)
 	return kpkeys_state.mode == KPKEYS_ENFORCE;
 }
 
-/* Tables that nobody runs on yet, of kexec for instance, may map anything. */
+/* Of an entry on a stack, too, which vmalloc() may have mapped. */
 static bool is_in_table(const void *entry)
 {
-	return kpkeys_frame(PHYS_PFN(__pa(entry))) == KPKEYS_FRAME_TABLE;
+	phys_addr_t phys = arch_kpkeys_phys((unsigned long)entry);
+
+	return kpkeys_frame(PHYS_PFN(phys)) == KPKEYS_FRAME_TABLE;
 }
 
 /**
@@ -226,7 +232,9 @@ static bool is_in_table(const void *entry)
  * @pfn: the first frame it maps
  * @nr: how many
  *
- * Reports it if so. For what is not all ordinary, or may not be.
+ * Reports it if so. An entry that is in no keyed table, but on a stack or in
+ * what kexec prepares, may map anything: no CPU walks it. So may all until
+ * kpkeys_frames_init() is done.
  *
  * Return: true if it must not be written, in audit mode never.
  */
@@ -250,7 +258,7 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
  * @entry: where
  * @pfn: the page
  *
- * Reports it if so.
+ * Reports it if so, as kpkeys_refuse_leaf() does.
  *
  * Return: true if it must not be written, in audit mode never.
  */
@@ -292,12 +300,17 @@ static int memory_comes(struct notifier_block *nb, unsigned long action,
 			void *data)
 {
 	struct memory_notify *memory = data;
+	unsigned long pfn = memory->start_pfn;
+	int ret;
 
 	if (action != MEM_GOING_ONLINE)
 		return NOTIFY_OK;
-	return notifier_from_errno(add_frames(memory->start_pfn,
-					     memory->start_pfn +
-					     memory->nr_pages));
+	ret = add_frames(pfn, pfn + memory->nr_pages);
+	if (ret)
+		pr_err("memory at %#llx stays offline: %s\n", PFN_PHYS(pfn),
+		       ret == -ERANGE ? "it is behind the table of frames" :
+					"no memory for its frames");
+	return notifier_from_errno(ret);
 }
 
 static int __init frames_hotplug_init(void)
