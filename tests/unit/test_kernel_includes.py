@@ -51,3 +51,29 @@ def test_nobody_includes_by_a_path_upwards():
         path for path, text in own_files().items() if any(name.startswith("..") for _, name in INCLUDE.findall(text))
     ]
     assert not by_path
+
+
+def early_includes(topics: dict[str, dict[str, str]]) -> list[str]:
+    """Headers that a topic takes from a later one, whose commits are not there yet when its own compile."""
+    files = {path: text for own in topics.values() for path, text in own.items()}
+    found, there = [], set()
+    for _, own in sorted(topics.items()):
+        there |= set(own)
+        late = [(path, name) for path, text in own.items() for name in included(path, text, files) - there]
+        # An architecture's <asm/> comes later by design: nothing is compiled before it selects ARCH_HAS_KPKEYS.
+        found += [f"{path}: {name}" for path, name in late if not name.startswith("arch/")]
+    return found
+
+
+def test_no_topic_includes_headers_of_a_later_one():
+    topics: dict[str, dict[str, str]] = {}
+    for path in TOPICS.glob("*/files/**/*"):
+        if path.suffix in (".c", ".h", ".S"):
+            topic, name = path.relative_to(TOPICS).as_posix().split("/files/", 1)
+            topics.setdefault(topic, {})[name] = path.read_text()
+    assert not early_includes(topics)
+
+
+def test_a_header_of_a_later_topic_is_noticed():
+    topics = {"10-a": {"mm/kpkeys/a.c": '#include "b.h"\n'}, "20-b": {"mm/kpkeys/b.h": ""}}
+    assert early_includes(topics) == ["mm/kpkeys/a.c: mm/kpkeys/b.h"]

@@ -7,7 +7,6 @@
 #define _LINUX_KPKEYS_ARCH_H
 
 #include <linux/kpkeys.h>
-#include <linux/kpkeys_frames.h>
 #include <linux/mm_types.h>
 #include <linux/pgtable.h>
 #include <linux/range.h>
@@ -35,7 +34,6 @@ typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg)
 
 void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
 		     kpkeys_ptp_fn fn, void *arg);
-enum kpkeys_frame kpkeys_frame_of_key(int pkey);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 
 /**
@@ -60,7 +58,6 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf);
 int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 			 bool alias);
 void arch_kpkeys_flush(void);
-bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame);
 void *arch_kpkeys_alias(void *addr);
 struct range arch_kpkeys_image(void);
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);

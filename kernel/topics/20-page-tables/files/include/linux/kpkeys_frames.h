@@ -57,6 +57,10 @@ static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 	return kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
 }
 
+/* For the architecture, and what it implements. */
+enum kpkeys_frame kpkeys_frame_of_key(int pkey);
+bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame);
+
 bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr);
 void kpkeys_frames_readonly(void *start, void *end);
 

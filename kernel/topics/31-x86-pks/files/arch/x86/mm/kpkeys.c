@@ -6,6 +6,7 @@
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 

@@ -10,6 +10,7 @@
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/sched.h>
