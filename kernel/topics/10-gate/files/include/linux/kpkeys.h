@@ -181,9 +181,8 @@ static __always_inline void kpkeys_restore_level(const unsigned int level,
  * and leave what needs a guard to one that is not::
  *
  *	if (kpkeys_must_raise())
- *		kpkeys_set_pte(ptep, pte);	// guards, out of line
- *	else
- *		WRITE_ONCE(*ptep, pte);
+ *		return kpkeys_clear_pte(ptep);	// guards, out of line
+ *	return native_make_pte(xchg(&ptep->pte, 0));
  *
  * Wrong: to ask once, ahead of a loop that may sleep or leave the section. It
  * may be gone by the second round.
@@ -480,10 +479,10 @@ static __maybe_unused const bool class_##name##_is_conditional = false
  * The scope may write page tables. The one guard; it stands in the helper that
  * writes, around the write alone::
  *
- *	static inline void native_set_pmd(pmd_t *pmdp, pmd_t pmd)
+ *	static inline pmd_t native_pmdp_get_and_clear(pmd_t *xp)
  *	{
  *		guard(kpkeys_hardened_pgtables)();
- *		WRITE_ONCE(*pmdp, pmd);
+ *		return native_make_pmd(xchg(&xp->pmd, 0));
  *	}
  *
  * Wrong: a guard over code that allocates, prints, sleeps or calls back. All

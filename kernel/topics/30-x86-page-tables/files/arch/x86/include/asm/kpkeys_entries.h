@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Writes of entries outside sections. They are out of line, so that helpers
- * that write in one stay small enough to be in line: with guards in them, fork
+ * Writes of entries outside sections, and what looks at entries first. They are
+ * out of line, so that helpers stay small enough to be in line: with guards, fork
  * of 128 MiB executed 13% more instructions than the stock kernel, and 10% more
  * with kpkeys=off (3.7% and 0.5% like this; counted on arm64).
  */
