@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The checker: every page-table page carries its key, every page of secrets
- * theirs, and nothing else does; and the kernel image maps none of them without.
+ * theirs, and nothing else does; the kernel image maps none of them without, and
+ * the table of frames says the same of each.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/cpu.h>
+#include <linux/kpkeys_frames.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/nmi.h>
@@ -87,6 +89,10 @@ static void check_page(struct kpkeys_check *check, unsigned long pfn, int pkey)
 		check->state_keyed++;
 	else
 		check->keyed++;
+	if (kpkeys_frame(pfn) != kpkeys_frame_of_key(pkey)) {
+		check->misentered++;
+		finding(check, "FRAME", pfn, 0, "page");
+	}
 	if (is_foreign(pfn_to_page(pfn))) {
 		check->foreign++;
 		finding(check, "FOREIGN", pfn, 0, "page");
@@ -184,6 +190,7 @@ void kpkeys_check(struct kpkeys_check *check)
 	put_online_mems();
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign && !check->aliased &&
+		    !check->misentered &&
 		    check->keyed == kpkeys_check_expected(check) &&
 		    check->state_keyed == check->state;
 }

@@ -16,6 +16,7 @@ struct kpkeys_finding {
 /**
  * struct kpkeys_check - what the checker found
  * @ok: nothing to complain about
+ * @misentered: keyed pages that are something else in the table of frames
  * @ptp_total: page-table pages seen, shared ones each time
  * @ptp_unkeyed: of them, without the key in some alias
  * @keyed: pages of the direct map with the page-table key
@@ -33,6 +34,7 @@ struct kpkeys_finding {
  */
 struct kpkeys_check {
 	bool			ok;
+	unsigned long		misentered;
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
 	unsigned long		pool_free, pool_used, headers, boot, state;

@@ -7,6 +7,7 @@
 
 #include <asm/sections.h>
 
+#include "check.h"
 #include "internal.h"
 
 static unsigned long pfn_of(const void *addr)
@@ -44,6 +45,21 @@ static void test_frames_leave(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn_of((void *)addr)),
 			KPKEYS_FRAME_ORDINARY);
 	free_page(addr);
+}
+
+static void test_checker_sees_frame(struct kunit *test)
+{
+	void *addr = page_address(kpkeys_test_ptp);
+	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
+						   GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, check);
+	kpkeys_frames_leave(addr, 1);
+	kpkeys_check(check);
+	kpkeys_frames_sync(addr, 1);
+	KUNIT_EXPECT_FALSE(test, check->ok);
+	KUNIT_EXPECT_EQ(test, check->misentered, 1);
+	kpkeys_test_expect_clean(test);
 }
 
 /* A run is looked at from end to end. */
@@ -181,6 +197,7 @@ static int frames_test_init(struct kunit *test)
 static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_frames_are_what_keys_say),
 	KUNIT_CASE(test_frames_leave),
+	KUNIT_CASE(test_checker_sees_frame),
 	KUNIT_CASE(test_runs_are_looked_at),
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_tables_are_not_mapped),
