@@ -82,10 +82,13 @@ uint64_t victim_secret(void)
 }
 
 /* 1 if the victim says that this is its secret, -1 if it died. */
-static int ask_victim(const char *guess)
+/* guess[] becomes what is asked for: the text, padded. */
+static int ask_victim(const char *text, char guess[SECRET_SIZE])
 {
 	char yes = 0;
 
+	memset(guess, 0, SECRET_SIZE);
+	snprintf(guess, SECRET_SIZE, "%s", text);
 	if (write(victim, guess, SECRET_SIZE) != SECRET_SIZE || read(victim, &yes, 1) != 1)
 		return -1;
 	return yes;
@@ -93,11 +96,9 @@ static int ask_victim(const char *guess)
 
 enum outcome judge_secret(const char *text, int err)
 {
-	char guess[SECRET_SIZE] = "";
-	int yes;
+	char guess[SECRET_SIZE];
+	int yes = ask_victim(text, guess);
 
-	snprintf(guess, sizeof(guess), "%s", text);
-	yes = ask_victim(guess);
 	if (yes < 0)
 		return broken("victim died");
 	if (yes)
@@ -110,11 +111,9 @@ enum outcome judge_secret(const char *text, int err)
 
 enum outcome judge_forged(const char *text, int err)
 {
-	char guess[SECRET_SIZE] = "";
-	int yes;
+	char guess[SECRET_SIZE];
+	int yes = ask_victim(text, guess);
 
-	snprintf(guess, sizeof(guess), "%s", text);
-	yes = ask_victim(guess);
 	if (yes < 0)
 		return broken("victim died");
 	if (yes)

@@ -61,27 +61,21 @@ def run_attacks(
     An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
     behind. One that still lands gets a second try, alone; one that is to be stopped has to be stopped at once.
     """
-    waiting = list(attacks)
     outcomes: dict[str, Outcome] = {}
     boots = []
-    luckless: list[Attack] = []
-    while waiting or luckless:
-        batch = waiting[:ATTACKS_PER_BOOT] or [luckless.pop()]
-        names = ",".join(attack.name for attack in batch)
-        attacked = replace(machine, job=f"attack,{names}", mode=mode)
-        booted = boot(attacked)
-        look_at_backend(attacked, booted)
-        boots.append(booted)
-        settled = settle(batch, mode, booted)
-        again = len(batch) == 1 and batch[0].name in outcomes
-        outcomes.update({outcome.name: outcome for outcome in settled})
-        luckless += [] if again else [attack for attack in batch if _had_no_luck(attack, outcomes.get(attack.name))]
-        waiting = [attack for attack in waiting if attack.name not in outcomes]
+
+    def attempt(batch: list[Attack]) -> None:
+        attacked = replace(machine, job=",".join(("attack", *(attack.name for attack in batch))), mode=mode)
+        boots.append(boot(attacked))
+        look_at_backend(attacked, boots[-1])
+        outcomes.update({outcome.name: outcome for outcome in settle(batch, mode, boots[-1])})
+
+    while waiting := [attack for attack in attacks if attack.name not in outcomes]:
+        attempt(waiting[:ATTACKS_PER_BOOT])
+    for attack in attacks:
+        if attack.scope == "gap" and not outcomes[attack.name].as_expected:
+            attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
-
-
-def _had_no_luck(attack: Attack, outcome: Outcome | None) -> bool:
-    return attack.scope == "gap" and outcome is not None and not outcome.as_expected
 
 
 def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:
