@@ -5,7 +5,9 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +17,9 @@ from portcullis.errors import ToolError
 from portcullis.host.screen import print_line
 
 POLL = 0.2  # seconds
+_started: weakref.WeakSet[subprocess.Popen[bytes]] = weakref.WeakSet()
+_starting = threading.Lock()
+_ending = threading.Event()
 
 
 def shown(command: Sequence[str | Path]) -> str:
@@ -81,12 +86,17 @@ class Commands:
 
 
 def start(command: Sequence[str | Path], **options: object) -> subprocess.Popen[bytes]:
-    """Starts a program in a group of its own; raises ToolError when it does not exist."""
+    """Starts a program in a group of its own; raises ToolError when it does not exist, or after stop_all()."""
     words = [str(word) for word in command]
-    try:
-        return subprocess.Popen(words, start_new_session=True, **options)  # type: ignore[call-overload]
-    except FileNotFoundError as error:
-        raise ToolError(f"{words[0]} is not installed", "run: portcullis doctor") from error
+    with _starting:
+        if _ending.is_set():
+            raise ToolError("interrupted")
+        try:
+            process = subprocess.Popen(words, start_new_session=True, **options)  # type: ignore[call-overload]
+        except FileNotFoundError as error:
+            raise ToolError(f"{words[0]} is not installed", "run: portcullis doctor") from error
+        _started.add(process)
+    return process
 
 
 def stop(process: subprocess.Popen[bytes], grace: float = 3.0) -> None:
@@ -98,3 +108,12 @@ def stop(process: subprocess.Popen[bytes], grace: float = 3.0) -> None:
             os.killpg(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(grace)
+
+
+def stop_all() -> None:
+    """Ends every program that any thread started, and lets none start: the tool is about to end."""
+    with _starting:
+        _ending.set()
+        running = list(_started)
+    for process in running:
+        stop(process)

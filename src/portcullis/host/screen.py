@@ -3,6 +3,7 @@
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
-QUIET_INTERVAL = 15.0  # seconds between progress lines when stderr is not a terminal
+QUIET_INTERVAL = 15.0  # seconds between progress lines when stderr is not a terminal, or has a live line already
+_live = threading.Lock()  # held by the step that has the live line
 
 
 def say(text: str) -> None:
@@ -53,8 +55,8 @@ class Progress:
             say(f"  ... {line}")
 
     def start(self) -> None:
-        """Shows the first line."""
-        if _err.is_terminal:
+        """Shows the first line, where it can stay."""
+        if _err.is_terminal and _live.acquire(blocking=False):
             self._status = _err.status(Text(self.title))
             self._status.start()
 
@@ -63,6 +65,7 @@ class Progress:
         if self._status is not None:
             self._status.stop()
             self._status = None
+            _live.release()
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs test cases one after another; kernels are built when the first case needs them."""
+"""Runs test cases; kernels are built when the first case needs them."""
 
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -53,8 +54,10 @@ from portcullis.suite.checks import describe, not_said, problems_of_boot, proble
 from portcullis.suite.jitgate import has_user_keys, layout_of_case
 from portcullis.suite.lab import KERNBENCH, barriers_kept, late_jobs
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
+from portcullis.suite.side_by_side import side_by_side
 
 STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")
+MOST_AT_ONCE = 4  # cases: guests have up to 2 GiB of memory
 LISTED_GCC = 12  # what the list of sections was made with: others put functions in line elsewhere
 # By case: a file of the build, a function, and whether the file refers to it.
 SYMBOLS = {
@@ -89,11 +92,11 @@ class Engine:
         self.options = options
         self.commands = Commands()
         self._made: dict[str, Path | ToolError] = {}
+        self._making: dict[str, threading.Lock] = {}
 
-    def run(self, cases: Iterable[Case]) -> Iterable[Row]:
-        """Yields one row per case as it finishes."""
-        for case in cases:
-            yield self.run_case(case)
+    def run(self, cases: Sequence[Case]) -> Iterable[Row]:
+        """Yields one row per case, in order; as many cases run at once as there are build jobs."""
+        return side_by_side(self.run_case, cases, min(self.options.jobs, MOST_AT_ONCE))
 
     def run_case(self, case: Case) -> Row:
         """Runs one case; an error of the tool is a failed row."""
@@ -135,13 +138,14 @@ class Engine:
 
     def _once(self, what: str, make: Callable[[], str | Path]) -> Path:
         """What `make` returns; a failure is not tried again."""
-        if what not in self._made:
-            try:
-                self._made[what] = Path(make())
-            except ToolError as error:
-                self._made[what] = error
-                raise
-        made = self._made[what]
+        with self._making.setdefault(what, threading.Lock()):
+            if what not in self._made:
+                try:
+                    self._made[what] = Path(make())
+                except ToolError as error:
+                    self._made[what] = error
+                    raise
+            made = self._made[what]
         if isinstance(made, ToolError):
             raise ToolError(f"no {what}: its build failed")
         return made
