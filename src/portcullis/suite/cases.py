@@ -296,6 +296,7 @@ CASES = (
         "expected",
         "benchmarks of the lab count exactly what is committed",
         machine=Machine(arch="arm64"),
+        long=True,
     ),
     Case("counts-expected", "expected", "the same on x86-64", long=True),
     *JITGATE,

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Test cases of the lab: each benchmark in a quick version, in each design, with what it says about itself."""
+"""Test cases of the lab: each benchmark in a quick version, in each design, with what it says about itself.
+
+All are long: they need kernels of their own.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -62,7 +65,7 @@ def _barriers_dropped(variant: str, name: str, base: Result, result: Result) -> 
 def _quick(name: str, what: str, design: str = "portcullis", mode: str = "enforce", **rest: object) -> Case:
     arch = str(rest.get("arch", "x86"))
     # Time is what was executed: a host that gives little of itself is no stall of RCU.
-    fields = {"lane": LANES.get(design, LANE), "cpus": 1, "icount": 0, "timeout": 600.0, **rest}
+    fields = {"lane": LANES.get(design, LANE), "cpus": 1, "icount": 0, "timeout": 600.0, "long": True, **rest}
     if design in LANES:
         fields["design"] = design
         fields["console"] = (rf"this kernel is for measuring only: design {design}", *fields.pop("console", ()))  # type: ignore[misc]
@@ -70,31 +73,34 @@ def _quick(name: str, what: str, design: str = "portcullis", mode: str = "enforc
     return boot(name, f"the benchmarks of the lab, {what}", job, mode, **fields)
 
 
-def _build(name: str, lane: str, arch: str, long: bool) -> Case:
-    return Case(name, "build", "for the lab", lane=lane, machine=Machine(arch=arch), long=long)
+def _build(name: str, lane: str, arch: str) -> Case:
+    return Case(name, "build", "for the lab", lane=lane, machine=Machine(arch=arch), long=True)
 
 
 LAB = (
-    _build("build-arm64-lab", "lab", "arm64", long=False),
-    _build("build-arm64-lab-designs", "lab-designs", "arm64", long=True),
+    _build("build-arm64-lab", "lab", "arm64"),
+    _build("build-arm64-lab-designs", "lab-designs", "arm64"),
+    *(_quick(f"arm64-lab-{design}", f"design {design}", design, arch="arm64") for design in DESIGNS),
+    _quick("arm64-lab-off", "kpkeys=off", mode="off", arch="arm64"),
     *(
-        _quick(f"arm64-lab-{design}", f"design {design}", design, arch="arm64", long=design in LANES)
+        _quick(f"arm64-lab-{design}-blocks", f"{design}, blocks", design, arch="arm64", linear_map="blocks")
         for design in DESIGNS
     ),
-    _quick("arm64-lab-off", "kpkeys=off", mode="off", arch="arm64", long=True),
-    *(
-        _quick(f"arm64-lab-{design}-blocks", f"{design}, blocks", design, arch="arm64", linear_map="blocks", long=True)
-        for design in DESIGNS
+    Case(
+        "arm64-late-barriers",
+        "late",
+        "late-raise and late-lower drop barriers",
+        machine=Machine(arch="arm64"),
+        long=True,
     ),
-    Case("arm64-late-barriers", "late", "late-raise and late-lower drop barriers", machine=Machine(arch="arm64")),
-    _quick("arm64-lab-pti", "isolation", arch="arm64", pti=True, long=True),
-    _build("build-lab", "lab", "x86", long=True),
-    _build("build-lab-designs", "lab-designs", "x86", long=True),
-    *(_quick(f"lab-{design}", f"design {design}", design, long=True) for design in DESIGNS),
-    *(_quick(f"lab-{design}-wp", f"{design}, write protection", design, backend="wp", long=True) for design in DESIGNS),
-    *(_quick(f"lab-{design}-pti", f"{design}, isolation", design, pti=True, long=True) for design in DESIGNS),
-    _quick("lab-off", "kpkeys=off", mode="off", long=True),
+    _quick("arm64-lab-pti", "isolation", arch="arm64", pti=True),
+    _build("build-lab", "lab", "x86"),
+    _build("build-lab-designs", "lab-designs", "x86"),
+    *(_quick(f"lab-{design}", f"design {design}", design) for design in DESIGNS),
+    *(_quick(f"lab-{design}-wp", f"{design}, write protection", design, backend="wp") for design in DESIGNS),
+    *(_quick(f"lab-{design}-pti", f"{design}, isolation", design, pti=True) for design in DESIGNS),
+    _quick("lab-off", "kpkeys=off", mode="off"),
     _quick("lab-amd", "a processor without keys", long=True, **AMD_MACHINE),
-    _build("build-lab-stock", "lab-stock", "x86", long=True),
-    _build("build-arm64-lab-stock", "lab-stock", "arm64", long=True),
+    _build("build-lab-stock", "lab-stock", "x86"),
+    _build("build-arm64-lab-stock", "lab-stock", "arm64"),
 )
