@@ -74,6 +74,7 @@
 	X(huge_page_count,	"huge-page-count",	NEEDS_VICTIM)	\
 	X(rss_counter,		"rss-counter",		NEEDS_VICTIM)	\
 	X(memcg_statistics,	"memcg-statistics",	0)		\
+	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
 	X(jump_label,		"jump-label",		0)		\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
 

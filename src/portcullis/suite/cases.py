@@ -272,7 +272,7 @@ CASES = (
     *OFF,
     *LEAST,
     *ATTACKS,
-    *attacks("nopti-", ("off",), pti=False),
+    *attacks("nopti-", ("off", "enforce"), pti=False),
     *NOPS,
     *BENCH,
     *x86_matrix(),
