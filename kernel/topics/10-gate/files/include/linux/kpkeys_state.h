@@ -54,6 +54,8 @@ struct kpkeys_magazine {
  * @held: see kpkeys_is_held()
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
+ * @in_use: this CPU runs, and must be asked to forget mappings
+ * @flushed: what it has forgotten: see kpkeys_nr_keyings()
  * @saved: interrupted sections, innermost last
  * @mag: page-table pages ready for use
  */
@@ -70,6 +72,8 @@ struct kpkeys_cpu {
 	};
 	bool				audit_armed;
 	unsigned long			audit_flags;
+	bool				in_use;
+	s64				flushed;
 	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
 	struct kpkeys_magazine		mag;
 } __aligned(PAGE_SIZE);

@@ -42,6 +42,7 @@ struct kpkeys_node {
  * @state_pages: pages like this one
  * @region_pages: pages of the pool, free and used
  * @nr_regions: regions; each spends a page on its header
+ * @keyings: how often something was keyed
  * @proving: a violation is expected, once, while the kernel starts
  * @node: the depots
  */
@@ -51,6 +52,7 @@ struct kpkeys_state {
 	unsigned long		state_pages;
 	unsigned long		region_pages;
 	unsigned long		nr_regions;
+	atomic64_t		keyings;
 	bool			proving;
 	struct kpkeys_node	node[MAX_NUMNODES];
 } __aligned(PAGE_SIZE);
@@ -93,10 +95,13 @@ const char *kpkeys_level_name(int level);
 
 /* keying.c */
 int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey, bool alias);
-void kpkeys_flush(void);
 void kpkeys_key_boot_tables(void);
 void kpkeys_key_static(void *addr, size_t size, int pkey,
 		       unsigned long *count);
+
+/* force.c */
+bool kpkeys_in_force(void);
+bool kpkeys_flush(void);
 
 /* frames.c */
 void kpkeys_frames_init(void);

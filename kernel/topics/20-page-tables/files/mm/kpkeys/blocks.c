@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/bitmap.h>
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -135,9 +136,11 @@ static struct kpkeys_region *init_region(void *addr)
 	struct kpkeys_region *region = addr;
 
 	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_in_force())
+		return ERR_PTR(-EAGAIN);
 	if (!kpkeys_has_ptp_key(addr)) {
 		kpkeys_freelist_error("new block", addr);
-		return NULL;
+		return ERR_PTR(-EEXIST);
 	}
 	memset(region, 0, sizeof(*region));
 	INIT_LIST_HEAD(&region->list);
@@ -181,6 +184,8 @@ static int link_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 {
 	guard(raw_spinlock_irqsave)(node_lock_of(region->nid));
 	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_in_force())
+		return -EAGAIN;
 	return own_pages(region, addr, nr) ?: region->nid;
 }
 
@@ -190,8 +195,8 @@ static int publish_new(void *addr, unsigned int nr)
 	struct kpkeys_region *region = init_region(addr);
 	int ret;
 
-	if (!region)
-		return -EEXIST;
+	if (IS_ERR(region))
+		return PTR_ERR(region);
 	ret = xa_err(xa_store(&kpkeys_regions, region_index(addr), region,
 			      GFP_ATOMIC));
 	if (ret) {
@@ -205,7 +210,7 @@ static int publish_new(void *addr, unsigned int nr)
 }
 
 /* Returns the node it is on. What is not sound is left alone for good. */
-static int publish(void *addr, unsigned int nr)
+static int publish_now(void *addr, unsigned int nr)
 {
 	struct kpkeys_region *region;
 	int ret;
@@ -216,6 +221,21 @@ static int publish(void *addr, unsigned int nr)
 			       publish_new(addr, nr);
 	}
 	kpkeys_freelist_report();
+	return ret;
+}
+
+/* Somebody else who keys at the same time makes another flush necessary. */
+static int publish(void *addr, unsigned int nr)
+{
+	int ret;
+
+	do {
+		if (!kpkeys_flush()) {
+			kpkeys_block_free(addr, nr);
+			return -EBUSY;
+		}
+		ret = publish_now(addr, nr);
+	} while (ret == -EAGAIN);
 	return ret;
 }
 
@@ -238,10 +258,8 @@ int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp)
 		order = CHUNK_ORDER;
 		addr = alloc_keyed(nid, nodes, gfp, order);
 	}
-	if (addr) {
-		kpkeys_flush();
+	if (addr)
 		nid = publish(addr, 1U << order);
-	}
 	if (!addr || nid < 0) {
 		kpkeys_event(&kpkeys_events.pool_refill_failures);
 		return -ENOMEM;
@@ -298,7 +316,7 @@ int __init kpkeys_depot_bootstrap(void)
  */
 void __init kpkeys_depot_start(void)
 {
-	if (publish(boot_region, KPKEYS_REGION_PAGES) < 0)
+	if (publish_now(boot_region, KPKEYS_REGION_PAGES) < 0)
 		panic("kpkeys: no memory for the page-table pool");
 	kpkeys_event(&kpkeys_events.pool_blocks);
 }

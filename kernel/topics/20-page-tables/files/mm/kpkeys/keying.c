@@ -12,6 +12,13 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/kpkeys.h>
 
+/* After the mapping has changed: whoever reads the new number forgets the old one. */
+static void count_keying(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	atomic64_inc(&kpkeys_state.keyings);
+}
+
 /**
  * kpkeys_set_pkey_noflush - change the key of kernel mappings, and count it
  * @addr: page-aligned address in a kernel mapping
@@ -37,19 +44,12 @@ int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey,
 	ret = arch_kpkeys_set_pkey((unsigned long)addr, nr, pkey, alias);
 	if (ret || pkey != KPKEYS_PKEY_DEFAULT)
 		kpkeys_frames_sync(addr, nr);
+	if (pkey != KPKEYS_PKEY_DEFAULT)
+		count_keying();
 	if (!ret && pkey != KPKEYS_PKEY_DEFAULT)
 		atomic_long_add(nr, &kpkeys_events.pages_keyed);
 	trace_kpkeys_key(addr, nr, pkey, ret);
 	return ret;
-}
-
-/**
- * kpkeys_flush - put changed keys in force on every CPU
- */
-void kpkeys_flush(void)
-{
-	arch_kpkeys_flush();
-	kpkeys_event(&kpkeys_events.key_tlb_flushes);
 }
 
 /**

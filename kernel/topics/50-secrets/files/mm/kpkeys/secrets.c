@@ -199,6 +199,8 @@ static unsigned int take_slot(const void *owner)
 static int init_chunk(struct kpkeys_slot *chunk)
 {
 	guard(kpkeys_secret)();
+	if (!kpkeys_in_force())
+		return -EAGAIN;
 	if (!kpkeys_block_has_key(chunk, CHUNK_SIZE, KPKEYS_PKEY_SECRET))
 		return -EEXIST;
 	memset(chunk, 0, CHUNK_SIZE);
@@ -213,7 +215,7 @@ static int init_chunks(void *addr, unsigned int order)
 
 	for (; addr < end && !ret; addr += CHUNK_SIZE)
 		ret = init_chunk(addr);
-	if (ret) {
+	if (ret && ret != -EAGAIN) {
 		kpkeys_freelist_error("new secrets", addr - CHUNK_SIZE);
 		kpkeys_freelist_report();
 	}
@@ -245,12 +247,13 @@ static int add_chunks(void *addr, unsigned int order)
 
 	if (kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET))
 		return -ENOMEM;
-	kpkeys_flush();
+	do {
+		ret = kpkeys_flush() ? init_chunks(addr, order) : -EBUSY;
+	} while (ret == -EAGAIN);
 	/* What is not as it was keyed is left alone for good. */
-	ret = init_chunks(addr, order);
-	if (ret)
+	if (ret == -EEXIST)
 		return ret;
-	ret = publish_chunks(addr, order);
+	ret = ret ?: publish_chunks(addr, order);
 	if (ret)
 		kpkeys_block_free(addr, 1U << order);
 	return ret;

@@ -4,6 +4,7 @@
  * at the moment when he could, and looks at what came of it.
  */
 #include <linux/bitmap.h>
+#include <linux/cpu.h>
 #include <linux/gfp.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -375,6 +376,41 @@ static void test_prints_with_gate_shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, printed_open, 0);
 }
 
+#ifdef CONFIG_X86
+/* With interrupts off this CPU cannot be asked meanwhile. */
+static bool is_late_for_next_key(void)
+{
+	guard(irqsave)();
+	scoped_guard(kpkeys_hardened_pgtables)
+		atomic64_inc(&kpkeys_state.keyings);
+	return !kpkeys_in_force();
+}
+
+static void test_key_is_believed_when_in_force(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, is_late_for_next_key());
+	KUNIT_EXPECT_TRUE(test, kpkeys_flush());
+	KUNIT_EXPECT_TRUE(test, kpkeys_in_force());
+}
+
+static bool is_asked(int cpu)
+{
+	return READ_ONCE(per_cpu_ptr(&kpkeys_cpu, cpu)->in_use);
+}
+
+static void test_cpu_that_runs_is_asked(struct kunit *test)
+{
+	int cpu = cpumask_last(cpu_online_mask);
+
+	KPKEYS_TEST_REQUIRES(test, cpu);
+	KUNIT_EXPECT_TRUE(test, is_asked(cpu));
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	KUNIT_EXPECT_FALSE(test, is_asked(cpu));
+	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+	KUNIT_EXPECT_TRUE(test, is_asked(cpu));
+}
+#endif
+
 /* Messages come first: there is a limit to how many are printed at a time. */
 static struct kunit_case depot_cases[] = {
 	KUNIT_CASE(test_prints_with_gate_shut),
@@ -387,6 +423,10 @@ static struct kunit_case depot_cases[] = {
 	KUNIT_CASE(test_pair_free_loses_nothing),
 	KUNIT_CASE(test_compound_is_refused),
 	KUNIT_CASE(test_release_trusts_no_stack),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_key_is_believed_when_in_force),
+	KUNIT_CASE(test_cpu_that_runs_is_asked),
+#endif
 	{}
 };
 

@@ -6,6 +6,7 @@
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -38,11 +39,25 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 }
 
 /**
+ * kpkeys_flush_cpu - drop what this CPU's TLB knows of old keys, and say so
+ * @unused: as on_each_cpu() wants it
+ *
+ * With interrupts off. A CPU that starts calls it before it is sent any.
+ */
+void kpkeys_flush_cpu(void *unused)
+{
+	s64 nr = kpkeys_nr_keyings();
+
+	__flush_tlb_all();
+	kpkeys_set_flushed(nr);
+}
+
+/**
  * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
  */
 void arch_kpkeys_flush(void)
 {
-	flush_tlb_all();
+	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
 }
 
 static int pkey_of(u64 value)

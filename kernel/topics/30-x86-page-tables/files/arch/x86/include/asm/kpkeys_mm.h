@@ -4,6 +4,7 @@
 #define _ASM_X86_KPKEYS_MM_H
 
 #include <linux/kpkeys.h>
+#include <linux/kpkeys_force.h>
 #include <linux/string.h>
 #include <asm/pgtable_types.h>
 
@@ -15,6 +16,7 @@ int kpkeys_set_memory(unsigned long addr, int numpages, pgprot_t set,
 void kpkeys_copy_entries(void *to, const void *from, unsigned int nr);
 void kpkeys_unmap_freed_image(void);
 int kpkeys_unmap_image(unsigned long begin, unsigned long end);
+void kpkeys_flush_cpu(void *unused);
 #else
 static inline bool kpkeys_uses_pks(void) { return false; }
 static inline void kpkeys_setup_cpu(void) { }
@@ -29,6 +31,8 @@ static inline int kpkeys_unmap_image(unsigned long begin, unsigned long end)
 {
 	return 0;
 }
+
+static inline void kpkeys_flush_cpu(void *unused) { }
 #endif
 
 #endif /* _ASM_X86_KPKEYS_MM_H */

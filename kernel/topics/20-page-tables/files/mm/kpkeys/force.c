@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * When a key is in force. A CPU that still knows the mapping of before writes
+ * past it, so nothing that was keyed is believed until every CPU has said that
+ * it forgot.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/bitops.h>
+#include <linux/cpumask.h>
+#include <linux/kpkeys_force.h>
+#include <linux/panic.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+
+#include "internal.h"
+
+#define FLUSH_TRIES	50	/* a tick each; a CPU that starts needs some */
+
+/**
+ * kpkeys_nr_keyings - how often something was keyed
+ *
+ * A CPU reads this and then forgets its mappings, in this order: what is keyed
+ * in between it need not have forgotten.
+ */
+s64 kpkeys_nr_keyings(void)
+{
+	return atomic64_read(&kpkeys_state.keyings);
+}
+
+/**
+ * kpkeys_set_flushed - this CPU uses mappings, and forgot those of before
+ * @nr: what kpkeys_nr_keyings() said before it did
+ *
+ * With interrupts off from there on.
+ */
+void kpkeys_set_flushed(s64 nr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(kpkeys_cpu.flushed, nr);
+	raw_cpu_write(kpkeys_cpu.in_use, true);
+}
+
+/**
+ * kpkeys_cpu_leaves - this CPU goes, and forgets all before it comes back
+ */
+void kpkeys_cpu_leaves(void)
+{
+	if (!kpkeys_pgtables_enabled())
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(kpkeys_cpu.in_use, false);
+}
+
+/* By what is read-only after init: nr_cpu_ids and all other masks change. */
+static int late_cpu(void)
+{
+	s64 nr = kpkeys_nr_keyings();
+	const struct kpkeys_cpu *each;
+	int cpu;
+
+	for_each_set_bit(cpu, cpumask_bits(cpu_possible_mask),
+			 BITS_PER_TYPE(struct cpumask)) {
+		each = per_cpu_ptr(&kpkeys_cpu, cpu);
+		if (READ_ONCE(each->in_use) && READ_ONCE(each->flushed) < nr)
+			return cpu;
+	}
+	return -1;
+}
+
+/**
+ * kpkeys_in_force - may what was keyed be believed?
+ *
+ * Ask this inside the guard that first does. Somebody else may have keyed
+ * something since the last flush.
+ */
+bool kpkeys_in_force(void)
+{
+	return late_cpu() < 0 || kpkeys_state.mode != KPKEYS_ENFORCE;
+}
+
+static void report_late(int cpu)
+{
+	raw_cpu_inc(kpkeys_counters.violations);
+	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
+	pr_err_ratelimited("violation: CPU %d keeps mappings of before pages were keyed (%s)\n",
+			   cpu, kpkeys_mode_names[kpkeys_state.mode]);
+}
+
+/**
+ * kpkeys_flush - put changed keys in force on every CPU
+ *
+ * May sleep, where other CPUs run.
+ *
+ * Return: false if a CPU did not say so in time; it was reported.
+ */
+bool kpkeys_flush(void)
+{
+	unsigned int tries;
+	int cpu;
+
+	kpkeys_event(&kpkeys_events.key_tlb_flushes);
+	for (tries = 0; tries < FLUSH_TRIES; tries++) {
+		arch_kpkeys_flush();
+		cpu = late_cpu();
+		if (cpu < 0)
+			return true;
+		schedule_timeout_uninterruptible(1);
+	}
+	report_late(cpu);
+	return kpkeys_in_force();
+}
