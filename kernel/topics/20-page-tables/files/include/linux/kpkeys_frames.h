@@ -63,6 +63,7 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame);
 
 bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr);
 void kpkeys_frames_readonly(void *start, void *end);
+void kpkeys_frames_table(void *page);
 
 /* Returns whether an entry must not be written. */
 bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
@@ -77,6 +78,7 @@ static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 }
 
 static inline void kpkeys_frames_readonly(void *start, void *end) { }
+static inline void kpkeys_frames_table(void *page) { }
 
 #endif /* KPKEYS_BUILT_IN */
 #endif /* _LINUX_KPKEYS_FRAMES_H */

@@ -20,6 +20,7 @@
 #include <linux/ratelimit.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
+#include <linux/unaligned.h>
 
 #include "internal.h"
 
@@ -104,15 +105,51 @@ void kpkeys_frames_leave(void *addr, unsigned long nr)
 }
 
 /**
+ * kpkeys_frames_table - enter a page that becomes a table before it has its key
+ * @page: in the direct map
+ */
+void kpkeys_frames_table(void *page)
+{
+	set_frames(PHYS_PFN(__pa(page)), 1, KPKEYS_FRAME_TABLE);
+}
+
+static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
+{
+	while (pfn < end &&
+	       (kpkeys_frame(pfn) == KPKEYS_FRAME_ORDINARY) == ordinary)
+		pfn++;
+	return pfn;
+}
+
+/**
  * kpkeys_frames_readonly - enter text or read-only data of the kernel
  * @start: in the kernel image's mapping, page-aligned
  * @end: page-aligned
+ *
+ * Page tables that lie in there stay what they are.
  */
 void kpkeys_frames_readonly(void *start, void *end)
 {
-	if (kpkeys_pgtables_enabled())
-		set_frames(PHYS_PFN(__pa_symbol(start)),
-			   (end - start) / PAGE_SIZE, KPKEYS_FRAME_READONLY);
+	unsigned long pfn = PHYS_PFN(__pa_symbol(start)), next;
+	unsigned long last = pfn + (end - start) / PAGE_SIZE;
+
+	for (; kpkeys_pgtables_enabled() && pfn < last; pfn = next) {
+		pfn = skip(pfn, last, false);
+		next = skip(pfn, last, true);
+		set_frames(pfn, next - pfn, KPKEYS_FRAME_READONLY);
+	}
+}
+
+/* By words: runs are 16 pages and more. */
+static bool are_zero(const u8 *frame, unsigned long nr)
+{
+	for (; nr >= sizeof(u64); nr -= sizeof(u64), frame += sizeof(u64))
+		if (get_unaligned((const u64 *)frame))
+			return false;
+	for (; nr; nr--)
+		if (*frame++)
+			return false;
+	return true;
 }
 
 /**
@@ -129,7 +166,7 @@ bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr)
 		first = pfn % KPKEYS_FRAMES_PER_PAGE;
 		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
 		if (index < kpkeys_frames.nr &&
-		    memchr_inv(kpkeys_frames.page[index] + first, 0, run))
+		    !are_zero(kpkeys_frames.page[index] + first, run))
 			return false;
 	}
 	return true;
