@@ -1,37 +1,145 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Helpers that write entries, for where no section is open.
+ * Helpers that write entries, for where no section is open, and where what an
+ * entry maps is to be looked at.
  *
  * Single entries are what page faults write: nothing else is in their way.
  */
 #include <linux/export.h>
 #include <linux/kpkeys.h>
+#include <linux/kpkeys_frames.h>
 #include <linux/pgtable.h>
 
 /**
- * kpkeys_set_pte - __set_pte() outside a section
+ * kpkeys_refuse_run - may entries that map memory not be written?
+ * @ptep: the first one, of any level
+ * @pte: what it is to be
+ * @nr: pages that all of them map
+ */
+bool kpkeys_refuse_run(pte_t *ptep, pte_t pte, unsigned long nr)
+{
+	return pte_valid(pte) &&
+	       kpkeys_refuse_leaf(ptep, pte_val(pte), pte_pfn(pte), nr);
+}
+
+static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned long nr)
+{
+	if (nr == 1 && likely(!kpkeys_is_typed(pte)))
+		return false;
+	return kpkeys_refuse_run(ptep, pte, nr);
+}
+
+/**
+ * kpkeys_refuse_entry - may an entry above the last level not be written?
+ * @entry: where
+ * @value: what
+ * @size: what an entry of this level spans, if it can map memory itself
+ */
+bool kpkeys_refuse_entry(const void *entry, u64 value, unsigned long size)
+{
+	unsigned long pfn = pte_pfn(__pte(value)), nr = PHYS_PFN(size);
+
+	if (!(value & PTE_VALID))
+		return false;
+	if (size && !(value & PTE_TABLE_BIT))
+		return kpkeys_refuse_leaf(entry, value, ALIGN_DOWN(pfn, nr), nr);
+	return kpkeys_refuse_link(entry, pfn);
+}
+EXPORT_SYMBOL_GPL(kpkeys_refuse_entry);
+
+/**
+ * kpkeys_refuse_flags - may an entry not get flags in place?
+ * @ptep: where
+ * @pte: what is there, of a page or of PMD_SIZE
+ * @flags: to be added, with PTE_RDONLY the other way round
+ */
+bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
+{
+	bool is_page = pte_val(pte) & PTE_TABLE_BIT;
+
+	pte_val(pte) = ((pte_val(pte) ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
+	return is_refused(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
+}
+
+/**
+ * kpkeys_set_pte - __set_pte() where page tables are protected
  * @ptep: where
  * @pte: what
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
+	if (is_refused(ptep, pte, 1))
+		return;
 	guard(kpkeys_hardened_pgtables)();
 	___set_pte(ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
+/**
+ * kpkeys_set_block - __set_pte_at() where page tables are protected
+ * @ptep: an entry of a higher level
+ * @pte: what
+ * @nr: how many pages an entry of this level maps
+ */
+void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	if (kpkeys_refuse_entry(ptep, pte_val(pte), nr * PAGE_SIZE))
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	___set_pte(ptep, pte);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_block);
+
+/**
+ * kpkeys_set_pmd - set_pmd() where page tables are protected
+ * @pmdp: where
+ * @pmd: what
+ */
+void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd)
+{
+	if (kpkeys_refuse_entry(pmdp, pmd_val(pmd), PMD_SIZE)) {
+		if (pmd_leaf(pmd))
+			return;
+		/* Who waits for a huge page to be split would wait for ever. */
+		pmd = __pmd(0);
+	}
+	guard(kpkeys_hardened_pgtables)();
+	___set_pmd(pmdp, pmd);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
+
+/**
+ * kpkeys_set_pud - set_pud() where page tables are protected
+ * @pudp: where
+ * @pud: what
+ */
+void kpkeys_set_pud(pud_t *pudp, pud_t pud)
+{
+	if (kpkeys_refuse_entry(pudp, pud_val(pud), PUD_SIZE)) {
+		if (pud_leaf(pud))
+			return;
+		/* Who waits for a huge page to be split would wait for ever. */
+		pud = __pud(0);
+	}
+	guard(kpkeys_hardened_pgtables)();
+	___set_pud(pudp, pud);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_pud);
+
 static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)
 {
+	if (is_refused(ptep, pte, nr))
+		return;
 	guard(kpkeys_pgtables_section)(nr);
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
 		__check_safe_pte_update(mm, ptep, pte);
-		__set_pte(ptep, pte);
+		___set_pte(ptep, pte);
 	}
 }
 
 /**
- * kpkeys_set_ptes - __set_ptes() outside a section, behind its checks
+ * kpkeys_set_ptes - __set_ptes() behind its checks, where tables are protected
  * @mm: whose
  * @ptep: where
  * @pte: the first entry

@@ -296,19 +296,30 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	return true;
 }
 
+/* User space may execute a page that it may not read. */
+static bool is_for_user(u64 value)
+{
+	return (value & PTE_USER) || !(value & PTE_UXN);
+}
+
 /**
  * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
  * @value: of the entry
  * @frame: what the frame is
  *
  * Text and read-only data may be mapped, as the vDSO is, but not written. All
- * else has its key in each mapping and is the kernel's.
+ * else has its key in each mapping and is the kernel's; but for tables among
+ * the image's read-only data, which it maps without keys.
  */
 bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 {
+	bool is_readonly = (value & PTE_RDONLY) && !(value & PTE_WRITE);
+
 	if (frame == KPKEYS_FRAME_READONLY)
-		return (value & PTE_RDONLY) && !(value & PTE_WRITE);
-	return !(value & PTE_USER) &&
+		return is_readonly;
+	if (is_for_user(value))
+		return false;
+	return (frame == KPKEYS_FRAME_TABLE && is_readonly) ||
 	       kpkeys_frame_of_key(FIELD_GET(PTE_PO_IDX_MASK, value)) == frame;
 }
 

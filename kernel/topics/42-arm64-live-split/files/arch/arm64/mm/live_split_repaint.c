@@ -12,6 +12,7 @@
 #define pr_fmt(fmt) "live_split: " fmt
 
 #include <linux/init.h>
+#include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_ptp.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -86,6 +87,8 @@ static void * __init take_spare(void)
 	if (!page)
 		return NULL;
 	list_del_init(&page->lru);
+	/* It is linked before it can have its key. */
+	kpkeys_frames_table(page_address(page));
 	return page_address(page);
 }
 

@@ -44,7 +44,10 @@ static __always_inline void set_ptes_held(struct mm_struct *mm,
 	page_table_check_ptes_set(mm, ptep, pte, 1);
 	__sync_cache_and_tags(pte, 1);
 	__check_safe_pte_update(mm, ptep, pte);
-	___set_pte(ptep, pte);
+	if (kpkeys_pgtables_enabled() && unlikely(kpkeys_is_typed(pte)))
+		kpkeys_set_pte(ptep, pte);
+	else
+		___set_pte(ptep, pte);
 	contpte_try_fold(mm, addr, ptep, pte);
 }
 
