@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: what frames are, and which entries are refused for it. */
+#include <linux/bitfield.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+#include <asm/fixmap.h>
 #include <asm/sections.h>
 
 #include "check.h"
@@ -75,6 +77,28 @@ static void test_runs_are_looked_at(struct kunit *test)
 
 #ifdef CONFIG_X86
 
+#define TABLE_BITS	_KERNPG_TABLE
+
+static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
+{
+	u64 val = pgprot_val(prot) | pkey << _PAGE_BIT_PKEY_BIT0;
+
+	if (!arch_kpkeys_has_keys())
+		val &= ~_PAGE_RW;
+	return __pgprot(val);
+}
+
+#else
+
+#define TABLE_BITS	PMD_TYPE_TABLE
+
+static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
+{
+	return __pgprot(pgprot_val(prot) | FIELD_PREP(PTE_PO_IDX_MASK, pkey));
+}
+
+#endif
+
 #define ENTRY	page_address(kpkeys_test_ptp)
 
 static bool is_written(void)
@@ -95,15 +119,6 @@ static bool takes_ptes(unsigned long pfn, pgprot_t prot)
 {
 	set_ptes(&init_mm, 0, ENTRY, pfn_pte(pfn, prot), 1);
 	return is_written();
-}
-
-static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
-{
-	u64 val = pgprot_val(prot) | pkey << _PAGE_BIT_PKEY_BIT0;
-
-	if (!arch_kpkeys_has_keys())
-		val &= ~_PAGE_RW;
-	return __pgprot(val);
 }
 
 static void test_tables_are_not_mapped(struct kunit *test)
@@ -158,7 +173,7 @@ static void test_blocks_are_looked_at(struct kunit *test)
 {
 	unsigned long pfn = ALIGN_DOWN(enter_text(), PTRS_PER_PTE);
 
-	set_pmd(ENTRY, pfn_pmd(pfn, PAGE_KERNEL_LARGE));
+	set_pmd(ENTRY, pmd_mkhuge(pfn_pmd(pfn, PAGE_KERNEL)));
 	KUNIT_EXPECT_FALSE(test, is_written());
 	kpkeys_frames_sync(TEXT, 1);
 }
@@ -168,11 +183,11 @@ static void test_tables_are_linked_only(struct kunit *test)
 	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, ordinary);
-	set_pmd(ENTRY, __pmd(_KERNPG_TABLE | __pa(ordinary)));
+	set_pmd(ENTRY, __pmd(TABLE_BITS | __pa(ordinary)));
 	KUNIT_EXPECT_FALSE(test, is_written());
-	set_pud(ENTRY, __pud(_KERNPG_TABLE | __pa(ordinary)));
+	set_pud(ENTRY, __pud(TABLE_BITS | __pa(ordinary)));
 	KUNIT_EXPECT_FALSE(test, is_written());
-	set_pmd(ENTRY, __pmd(_KERNPG_TABLE | __pa(current->active_mm->pgd)));
+	set_pmd(ENTRY, __pmd(TABLE_BITS | __pa(current->active_mm->pgd)));
 	KUNIT_EXPECT_TRUE(test, is_written());
 }
 
@@ -182,11 +197,32 @@ static void test_other_tables_map_anything(struct kunit *test)
 	pte_t *entry = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, entry);
-	set_pmd((pmd_t *)entry, __pmd(_KERNPG_TABLE | __pa(entry)));
+	set_pmd((pmd_t *)entry, __pmd(TABLE_BITS | __pa(entry)));
 	KUNIT_EXPECT_NE(test, pte_val(*entry), 0);
 }
 
-#endif /* CONFIG_X86 */
+#ifdef CONFIG_ARM64
+static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
+{
+	struct kpkeys_leaf leaf;
+	bool maps;
+
+	set_fixmap(slot, PFN_PHYS(text));
+	maps = arch_kpkeys_leaf(__fix_to_virt(slot), &leaf);
+	clear_fixmap(slot);
+	return maps;
+}
+
+/* But for the one that patches it. */
+static void test_fixmap_maps_no_text(struct kunit *test)
+{
+	unsigned long text = enter_text();
+
+	KUNIT_EXPECT_FALSE(test, slot_maps_text(FIX_PTE, text));
+	kpkeys_frames_sync(TEXT, 1);
+	KUNIT_EXPECT_TRUE(test, slot_maps_text(FIX_PTE, text));
+}
+#endif
 
 static int frames_test_init(struct kunit *test)
 {
@@ -199,7 +235,6 @@ static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_frames_leave),
 	KUNIT_CASE(test_checker_sees_frame),
 	KUNIT_CASE(test_runs_are_looked_at),
-#ifdef CONFIG_X86
 	KUNIT_CASE(test_tables_are_not_mapped),
 	KUNIT_CASE(test_state_is_not_mapped),
 	KUNIT_CASE(test_text_is_mapped_readonly),
@@ -207,6 +242,8 @@ static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_blocks_are_looked_at),
 	KUNIT_CASE(test_tables_are_linked_only),
 	KUNIT_CASE(test_other_tables_map_anything),
+#ifdef CONFIG_ARM64
+	KUNIT_CASE(test_fixmap_maps_no_text),
 #endif
 	{}
 };
