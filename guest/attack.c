@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,8 @@
 #include "results.h"
 
 #define ATTACK_SECONDS	60
+#define EXIT_SECONDS	5
+#define PF_EXITING	4	/* in the ninth field of /proc/PID/stat */
 
 /* Shared with the attacking process. */
 static struct report {
@@ -78,6 +82,42 @@ static void attacker(const struct attack *attack)
 	_exit(0);
 }
 
+static bool is_exiting(pid_t pid)
+{
+	unsigned int flags = 0;
+	char path[32];
+	FILE *stat;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	stat = fopen(path, "re");
+	if (!stat)
+		return false;
+	if (fscanf(stat, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		flags = 0;
+	fclose(stat);
+	return flags & PF_EXITING;
+}
+
+/*
+ * Who dies in the kernel with a lock held may wait for it for ever as he
+ * exits, and so may others. A guest that ends tells the host who did it. For
+ * one who dies twice there is nothing to wait for.
+ */
+static int wait_for_attacker(pid_t pid)
+{
+	struct pollfd end = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	int status = SIGKILL, exiting = 0;
+
+	while (end.fd >= 0 && !poll(&end, 1, 1000)) {
+		exiting = is_exiting(pid) ? exiting + 1 : 0;
+		if (exiting > EXIT_SECONDS)
+			file_write("/proc/sysrq-trigger", "b");
+	}
+	waitpid(pid, &status, 0);
+	close(end.fd);
+	return status;
+}
+
 /* Returns whether the kernel killed it: nobody else does before it ends. */
 static bool run_attacker(const struct attack *attack)
 {
@@ -90,7 +130,7 @@ static bool run_attacker(const struct attack *attack)
 	pid = fork();
 	if (!pid)
 		attacker(attack);
-	waitpid(pid, &status, 0);
+	status = wait_for_attacker(pid);
 	kill(-pid, SIGKILL);
 	if (WIFSIGNALED(status) && report->outcome == BROKEN)
 		snprintf(report->evidence, sizeof(report->evidence),
