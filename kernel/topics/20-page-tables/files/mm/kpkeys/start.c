@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/init.h>
+#include <linux/kpkeys_taken.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
@@ -11,16 +12,22 @@
 #include "depot.h"
 #include "internal.h"
 
+DEFINE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
+
 static void __init key_state(void)
 {
 	unsigned int cpu;
 
 	kpkeys_key_static(lm_alias(&kpkeys_state), sizeof(kpkeys_state),
 			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		kpkeys_key_static(per_cpu_ptr(&kpkeys_cpu, cpu),
 				  sizeof(kpkeys_cpu), KPKEYS_PKEY_STATE,
 				  &kpkeys_state.state_pages);
+		kpkeys_key_static(per_cpu_ptr(&kpkeys_taken, cpu),
+				  sizeof(kpkeys_taken), KPKEYS_PKEY_STATE,
+				  &kpkeys_state.state_pages);
+	}
 }
 
 static bool __init is_denied(void *addr)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Entries that a section took out of a page table, until what they map is
+ * accounted for with the gate shut. Some may go back, so nobody else shall
+ * write here: it is keyed memory of the CPU, at an index that has a bound.
+ *
+ * For who holds a page-table lock, which keeps preemption off. Where it does
+ * not, or where there are no keys, a few entries are on the stack instead.
+ */
+#ifndef _LINUX_KPKEYS_TAKEN_H
+#define _LINUX_KPKEYS_TAKEN_H
+
+#include <linux/kpkeys.h>
+#include <linux/percpu-defs.h>
+#include <linux/pgtable.h>
+
+#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+
+#include <asm/kpkeys_taken.h>
+
+#define KPKEYS_NR_TAKEN	512
+
+/**
+ * struct kpkeys_taken - what one CPU took; pages with KPKEYS_PKEY_STATE
+ * @pte: the entries, as far apart as in a table
+ */
+struct kpkeys_taken {
+	pte_t	pte[KPKEYS_NR_TAKEN];
+} __aligned(PAGE_SIZE);
+
+DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
+
+/* The guard is the section; where lazy-MMU mode begins it may be preempted. */
+#define taken_enter_lazy_mmu()	do { } while (0)
+#define taken_leave_lazy_mmu()	do { } while (0)
+
+#else
+
+#define take_ptes		get_and_clear_full_ptes
+#define put_back_pte		set_pte_at
+#define taken_enter_lazy_mmu()	arch_enter_lazy_mmu_mode()
+#define taken_leave_lazy_mmu()	arch_leave_lazy_mmu_mode()
+
+#endif
+
+#if defined(CONFIG_KPKEYS_HARDENED_PGTABLES) && !defined(CONFIG_PREEMPT_RT)
+
+#define NR_TAKEN_PTES	KPKEYS_NR_TAKEN
+
+struct taken_ptes { };
+
+static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
+{
+	return raw_cpu_ptr(kpkeys_taken.pte);
+}
+
+static __always_inline pte_t __read_taken(struct taken_ptes *taken,
+					  unsigned int i)
+{
+	return (pte_t) { .pte = raw_cpu_read(kpkeys_taken.pte[i].pte) };
+}
+
+static __always_inline void __write_taken(struct taken_ptes *taken,
+					  unsigned int i, pte_t pte)
+{
+	raw_cpu_write(kpkeys_taken.pte[i].pte, pte.pte);
+}
+
+#else
+
+#define NR_TAKEN_PTES	64
+
+struct taken_ptes {
+	pte_t	pte[NR_TAKEN_PTES] __aligned(NR_TAKEN_PTES * sizeof(pte_t));
+};
+
+static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
+{
+	return taken->pte;
+}
+
+static __always_inline pte_t __read_taken(struct taken_ptes *taken,
+					  unsigned int i)
+{
+	return taken->pte[i];
+}
+
+static __always_inline void __write_taken(struct taken_ptes *taken,
+					  unsigned int i, pte_t pte)
+{
+	taken->pte[i] = pte;
+}
+
+#endif
+
+/* Entries from @addr on that can be taken at once end here. */
+static __always_inline unsigned long taken_end(unsigned long addr)
+{
+	return ALIGN(addr + 1, NR_TAKEN_PTES * PAGE_SIZE);
+}
+
+static __always_inline unsigned int taken_index(unsigned long addr)
+{
+	return (addr >> PAGE_SHIFT) % NR_TAKEN_PTES;
+}
+
+/* With the gate shut: what was taken, side by side as in the table. */
+static __always_inline pte_t *taken_ptep(struct taken_ptes *taken,
+					 unsigned long addr)
+{
+	return __taken_ptes(taken) + taken_index(addr);
+}
+
+static __always_inline pte_t read_taken(struct taken_ptes *taken,
+					unsigned long addr)
+{
+	return __read_taken(taken, taken_index(addr));
+}
+
+/* In a section only. Returns where the next run begins. */
+static __always_inline unsigned long write_taken_run(struct taken_ptes *taken,
+						     unsigned long addr,
+						     pte_t pte, int nr)
+{
+	for (;;) {
+		__write_taken(taken, taken_index(addr), pte);
+		addr += PAGE_SIZE;
+		if (--nr == 0)
+			return addr;
+		pte = pte_advance_pfn(pte, 1);
+	}
+}
+
+#endif /* _LINUX_KPKEYS_TAKEN_H */

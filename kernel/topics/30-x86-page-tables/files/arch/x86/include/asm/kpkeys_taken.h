@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Taking entries out of a table and putting them back, where the gate is
+ * surely open: neither asks, and so neither calls anything.
+ *
+ * Only <linux/kpkeys_taken.h> includes this file.
+ */
+#ifndef _ASM_X86_KPKEYS_TAKEN_H
+#define _ASM_X86_KPKEYS_TAKEN_H
+
+#include <linux/page_table_check.h>
+
+/* There are no batches (pte_batch_hint()), so @nr is 1. */
+static __always_inline pte_t take_ptes(struct mm_struct *mm, unsigned long addr,
+				       pte_t *ptep, unsigned int nr, bool full)
+{
+	pte_t pte = READ_ONCE(*ptep);
+
+	if (full)
+		WRITE_ONCE(*ptep, native_make_pte(0));
+	else
+		pte = native_make_pte(xchg(&ptep->pte, 0));
+	page_table_check_pte_clear(mm, pte);
+	return pte;
+}
+
+/* It was there before: what it maps needs no second look. */
+static __always_inline void put_back_pte(struct mm_struct *mm,
+					 unsigned long addr, pte_t *ptep,
+					 pte_t pte)
+{
+	page_table_check_ptes_set(mm, ptep, pte, 1);
+	WRITE_ONCE(*ptep, pte);
+}
+
+#endif /* _ASM_X86_KPKEYS_TAKEN_H */
