@@ -199,6 +199,10 @@ def test_a_backend_has_its_own_scope_and_verdicts():
         (("gbpages",), Machine(gbpages=False), {}, ("gbpages",)),
         (("gbpages",), Machine(arch="arm64"), {"CONFIG_ARM64_4K_PAGES": "y"}, ()),
         (("gbpages",), Machine(arch="arm64"), {"CONFIG_ARM64_64K_PAGES": "y"}, ("gbpages",)),
+        (("text-pages",), Machine(mode="off"), {}, ()),
+        (("text-pages",), Machine(arch="arm64"), {}, ()),
+        (("text-pages",), Machine(arch="arm64", mode="off"), {}, ("text-pages",)),
+        (("text-pages",), Machine(arch="arm64", mode="off", append="live_split=force"), {}, ()),
         (("CONFIG_A", "CONFIG_B", "smp"), Machine(cpus=1), {"CONFIG_B": "m"}, ("CONFIG_A", "smp")),
     ],
 )

@@ -15,11 +15,17 @@ def _large_leaves(machine: Machine, config: Config) -> bool:
     return machine.gbpages if machine.arch == "x86" else config.get("CONFIG_ARM64_4K_PAGES") == "y"
 
 
+def _text_pages(machine: Machine, _: Config) -> bool:
+    """Whether a page of text's alias in the direct map can change: without keys arm64 maps it by blocks for good."""
+    return machine.arch == "x86" or machine.mode != "off" or "live_split=" in machine.append
+
+
 WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "pti": lambda machine, _: bool(machine.pti),
     "nopti": lambda machine, _: not machine.pti,
     "smp": lambda machine, config: machine.cpus > 1 and config.get("CONFIG_SMP") == "y",
     "gbpages": _large_leaves,
+    "text-pages": _text_pages,
 }
 
 
