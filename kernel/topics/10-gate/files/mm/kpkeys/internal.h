@@ -107,6 +107,11 @@ bool kpkeys_flush(void);
 void kpkeys_frames_init(void);
 void kpkeys_frames_sync(void *addr, unsigned long nr);
 void kpkeys_frames_leave(void *addr, unsigned long nr);
+bool kpkeys_refuse(const char *what, const char *of, const void *at,
+		   struct task_struct *task);
+
+/* roots.c */
+void kpkeys_roots_init(void);
 
 /* pool.c */
 bool kpkeys_ptp_is_free(struct page *page);

@@ -10,6 +10,7 @@
 
 #include <linux/cpu.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_roots.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/nmi.h>
@@ -60,6 +61,17 @@ static bool check_table(void *ptp, int level, const char *name, void *arg)
 	return true;
 }
 
+static void check_root(struct kpkeys_check *check, struct mm_struct *mm,
+		       const char *name)
+{
+	const struct kpkeys_root *root = __kpkeys_root_at(mm->kpkeys_root);
+
+	if (root->mm == mm && root->pgd == mm->pgd)
+		return;
+	check->misrooted++;
+	finding(check, "ROOT", PHYS_PFN(__pa(mm->pgd)), KPKEYS_LEVEL_PGD, name);
+}
+
 static void check_tasks(struct kpkeys_check *check)
 {
 	struct task_struct *p, *t;
@@ -69,6 +81,7 @@ static void check_tasks(struct kpkeys_check *check)
 		for_each_thread(p, t) {
 			if (!t->mm || (t->flags & PF_KTHREAD))
 				continue;
+			check_root(check, t->mm, t->comm);
 			kpkeys_walk_user(t->mm->pgd, t->comm, check_table, check);
 			break;
 		}
@@ -190,7 +203,7 @@ void kpkeys_check(struct kpkeys_check *check)
 	put_online_mems();
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign && !check->aliased &&
-		    !check->misentered &&
+		    !check->misentered && !check->misrooted &&
 		    check->keyed == kpkeys_check_expected(check) &&
 		    check->state_keyed == check->state;
 }

@@ -17,6 +17,7 @@ struct kpkeys_finding {
  * struct kpkeys_check - what the checker found
  * @ok: nothing to complain about
  * @misentered: keyed pages that are something else in the table of frames
+ * @misrooted: mms whose top-level table is not the one of their record
  * @ptp_total: page-table pages seen, shared ones each time
  * @ptp_unkeyed: of them, without the key in some alias
  * @keyed: pages of the direct map with the page-table key
@@ -34,7 +35,7 @@ struct kpkeys_finding {
  */
 struct kpkeys_check {
 	bool			ok;
-	unsigned long		misentered;
+	unsigned long		misentered, misrooted;
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
 	unsigned long		pool_free, pool_used, headers, boot, state;

@@ -185,15 +185,15 @@ static const char * const frame_names[] = {
 /**
  * struct refusal - what this CPU refused and has not dealt with yet
  * @what: was to be done, or NULL
- * @frame: to what
- * @page: address of it
+ * @of: to what
+ * @at: address of it
  * @task: who asked for it, or was interrupted
  * @is_task: the former
  */
 struct refusal {
 	const char		*what;
-	enum kpkeys_frame	frame;
-	const void		*page;
+	const char		*of;
+	const void		*at;
 	struct task_struct	*task;
 	bool			is_task;
 };
@@ -206,7 +206,7 @@ static void print_refusal(const struct refusal *r)
 
 	if (__ratelimit(&limit))
 		pr_err("violation: %s of %s at %p by %s[%d] (%s)\n",
-		       r->what, frame_names[r->frame], r->page, r->task->comm,
+		       r->what, r->of, r->at, r->task->comm,
 		       task_pid_nr(r->task),
 		       kpkeys_mode_names[kpkeys_state.mode]);
 }
@@ -230,7 +230,8 @@ static void finish_refusal(struct irq_work *work)
 static DEFINE_PER_CPU(struct irq_work, refusal_work) =
 	IRQ_WORK_INIT(finish_refusal);
 
-static void note_refusal(const char *what, unsigned long pfn)
+static void note_refusal(const char *what, const char *of, const void *at,
+			 struct task_struct *task)
 {
 	struct refusal *r;
 
@@ -239,19 +240,35 @@ static void note_refusal(const char *what, unsigned long pfn)
 	r = this_cpu_ptr(&refusal);
 	if (r->what)
 		return;
-	r->frame = kpkeys_frame(pfn);
-	r->page = pfn_to_kaddr(pfn);
-	r->task = get_task_struct(current);
-	r->is_task = in_task();
+	r->of = of;
+	r->at = at;
+	r->task = get_task_struct(task ?: current);
+	r->is_task = task || in_task();
 	r->what = what;
 	irq_work_queue(this_cpu_ptr(&refusal_work));
 }
 
-/* Whoever has the kernel do this goes; the entry stays as it is. */
+/**
+ * kpkeys_refuse - report what is not to be done
+ * @what: was to be done
+ * @of: to what
+ * @at: address of it
+ * @task: who has the kernel do this, and goes; NULL for the current one
+ *
+ * Return: true if it must not be done, in audit mode never.
+ */
+bool kpkeys_refuse(const char *what, const char *of, const void *at,
+		   struct task_struct *task)
+{
+	note_refusal(what, of, at, task);
+	return kpkeys_state.mode == KPKEYS_ENFORCE;
+}
+
+/* The entry stays as it is. */
 static bool refuse(const char *what, unsigned long pfn)
 {
-	note_refusal(what, pfn);
-	return kpkeys_state.mode == KPKEYS_ENFORCE;
+	return kpkeys_refuse(what, frame_names[kpkeys_frame(pfn)],
+			     pfn_to_kaddr(pfn), NULL);
 }
 
 /* Of an entry on a stack, too, which vmalloc() may have mapped. */

@@ -86,6 +86,7 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_depot_start();
 	kpkeys_key_boot_tables();
 	key_state();
+	kpkeys_roots_init();
 	kpkeys_frames_init();
 	kpkeys_flush();
 	prove_keys();

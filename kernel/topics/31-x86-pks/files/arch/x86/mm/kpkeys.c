@@ -8,7 +8,9 @@
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_roots.h>
 #include <linux/mm.h>
+#include <linux/panic.h>
 #include <linux/pgtable.h>
 
 #include <asm/cpufeature.h>
@@ -224,6 +226,15 @@ static pgd_t *trampoline_tables(void)
 	if (system_state == SYSTEM_BOOTING || !real_mode_header)
 		return NULL;
 	return __va(real_mode_header->trampoline_pgd);
+}
+
+/**
+ * arch_kpkeys_add_roots - enter roots that were made before the protection
+ */
+void __init arch_kpkeys_add_roots(void)
+{
+	if (poking_mm && kpkeys_root_add(poking_mm, poking_mm->pgd))
+		panic("kpkeys: no record for poking_mm");
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_roots.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/sched.h>
@@ -381,6 +382,11 @@ static void walk_tables(pte_t *table, int level, const char *name,
  */
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg)
+{
+}
+
+/* None was made before the protection. */
+void __init arch_kpkeys_add_roots(void)
 {
 }
 

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Records of roots, in pages of the pool that are never given back. The number
+ * in an mm is ordinary memory: it only says where to look, and a record that
+ * names another mm is not that mm's.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/kpkeys_ptp.h>
+#include <linux/kpkeys_roots.h>
+#include <linux/mm.h>
+#include <linux/panic.h>
+#include <linux/pgtable.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include "internal.h"
+
+#define ROOTS_PER_PAGE	(PAGE_SIZE / sizeof(struct kpkeys_root))
+
+/* Isolation takes what is behind a root for its other half. */
+#define NO_ROOT_SIZE							\
+	(PAGE_SIZE << IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+
+struct kpkeys_roots kpkeys_roots;
+EXPORT_SYMBOL_GPL(kpkeys_roots);
+
+pgd_t kpkeys_no_root[NO_ROOT_SIZE / sizeof(pgd_t)]
+	__aligned(NO_ROOT_SIZE) __ro_after_init;
+EXPORT_SYMBOL_GPL(kpkeys_no_root);
+
+/* Who forges it may have records mixed up, and their mms refused. */
+static DEFINE_RAW_SPINLOCK(roots_lock);
+
+static unsigned int number(unsigned int page, unsigned int i)
+{
+	return page << KPKEYS_ROOT_SHIFT | i * sizeof(struct kpkeys_root);
+}
+
+static void set_root(unsigned int nr, struct mm_struct *mm, pgd_t *pgd)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	guard(kpkeys_hardened_pgtables)();
+	root->pgd = pgd;
+	root->mm = mm;
+}
+
+/* The first record of all is init_mm's and never free. */
+static unsigned int take_root(struct mm_struct *mm, pgd_t *pgd)
+{
+	unsigned int nr = kpkeys_roots.free;
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	if (!nr)
+		return 0;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_roots.free = (unsigned long)root->pgd;
+	root->pgd = pgd;
+	root->mm = mm;
+	return nr;
+}
+
+/* In a section. */
+static __always_inline void push_root(unsigned int nr)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	root->mm = NULL;
+	root->pgd = (pgd_t *)(unsigned long)kpkeys_roots.free;
+	kpkeys_roots.free = nr;
+}
+
+static void free_root(unsigned int nr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	push_root(nr);
+}
+
+static bool add_page(struct kpkeys_root *page)
+{
+	unsigned int nr = kpkeys_roots.nr_pages, i;
+
+	if (nr == KPKEYS_ROOT_PAGES)
+		return false;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_roots.page[nr] = page;
+	kpkeys_roots.nr_pages = nr + 1;
+	for (i = !nr; i < ROOTS_PER_PAGE; i++)
+		push_root(number(nr, i));
+	return true;
+}
+
+static int more_roots(void)
+{
+	void *page = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+
+	if (!page)
+		return -ENOMEM;
+	scoped_guard(raw_spinlock_irqsave, &roots_lock)
+		if (add_page(page))
+			return 0;
+	ptp_free(page, 0);
+	return -ENOMEM;
+}
+
+/**
+ * kpkeys_root_add - an mm gets its top-level table
+ * @mm: the mm
+ * @pgd: the table, as it was allocated
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd)
+{
+	unsigned int nr;
+
+	if (!kpkeys_pgtables_enabled())
+		return 0;
+	for (;;) {
+		scoped_guard(raw_spinlock_irqsave, &roots_lock)
+			nr = take_root(mm, pgd);
+		if (nr)
+			break;
+		if (more_roots())
+			return -ENOMEM;
+	}
+	mm->kpkeys_root = nr;
+	return 0;
+}
+
+/* Whatever its number says. */
+static struct kpkeys_root *search(const struct mm_struct *mm, unsigned int *nr)
+{
+	unsigned int nr_roots = READ_ONCE(kpkeys_roots.nr_pages) * ROOTS_PER_PAGE;
+	unsigned int i;
+
+	for (i = 0; i < nr_roots; i++) {
+		*nr = number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE);
+		if (__kpkeys_root_at(*nr)->mm == mm)
+			return __kpkeys_root_at(*nr);
+	}
+	return NULL;
+}
+
+/**
+ * kpkeys_root_remove - an mm is about to lose its top-level table
+ * @mm: the mm
+ *
+ * Return: the table, which is to be freed, or NULL if @mm has none.
+ */
+pgd_t *kpkeys_root_remove(struct mm_struct *mm)
+{
+	struct kpkeys_root *root;
+	unsigned int nr;
+	pgd_t *pgd;
+
+	if (!kpkeys_pgtables_enabled())
+		return mm->pgd;
+	kpkeys_loaded_root(mm, NULL, NULL);
+	guard(raw_spinlock_irqsave)(&roots_lock);
+	nr = READ_ONCE(mm->kpkeys_root);
+	root = __kpkeys_root_at(nr);
+	if (root->mm != mm)
+		root = search(mm, &nr);
+	if (!root)
+		return NULL;
+	pgd = root->pgd;
+	free_root(nr);
+	return pgd;
+}
+
+/**
+ * kpkeys_is_no_root - is this an entry of the table that has none?
+ * @entry: at any level
+ */
+bool kpkeys_is_no_root(const void *entry)
+{
+	return PTR_ALIGN_DOWN(entry, NO_ROOT_SIZE) == (void *)kpkeys_no_root;
+}
+
+/**
+ * __kpkeys_find_root - an mm is not what its record says
+ * @mm: the mm
+ * @task: who is to use it, or NULL for the current one
+ * @none: to return if it has no record
+ *
+ * Reports it. The task goes; until it has, and while it does, the mm has its
+ * own root again. An mm without a record is forged, so it is left alone.
+ *
+ * Return: as kpkeys_loaded_root().
+ */
+pgd_t *__kpkeys_find_root(struct mm_struct *mm, struct task_struct *task,
+			  pgd_t *none)
+{
+	pgd_t *pgd = READ_ONCE(mm->pgd);
+	const struct kpkeys_root *root;
+	unsigned int nr;
+
+	root = search(mm, &nr);
+	if (!kpkeys_refuse("use", root ? "a forged root" : "a root of nobody",
+			   pgd, task))
+		return pgd;
+	if (!root)
+		return none;
+	WRITE_ONCE(mm->kpkeys_root, nr);
+	WRITE_ONCE(mm->pgd, root->pgd);
+	return root->pgd;
+}
+EXPORT_SYMBOL_GPL(__kpkeys_find_root);
+
+/**
+ * __kpkeys_refuse_mm - a vma leads to the tables of somebody else
+ * @mm: them
+ *
+ * Return: as kpkeys_refuse_mm().
+ */
+bool __kpkeys_refuse_mm(const struct mm_struct *mm)
+{
+	return kpkeys_refuse("walk", "another process's tables", mm, NULL);
+}
+
+/**
+ * kpkeys_roots_init - make the first records, of the mms that are there
+ *
+ * On the boot CPU, when no other runs; in force after kpkeys_flush().
+ */
+void __init kpkeys_roots_init(void)
+{
+	void *none = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+	unsigned int i;
+
+	if (!none)
+		panic("kpkeys: no memory for the records of roots");
+	for (i = 0; i < KPKEYS_ROOT_PAGES; i++)
+		kpkeys_roots.page[i] = none;
+	if (more_roots())
+		panic("kpkeys: no memory for the records of roots");
+	set_root(0, &init_mm, swapper_pg_dir);
+	arch_kpkeys_add_roots();
+	kpkeys_key_static(lm_alias(&kpkeys_roots), sizeof(kpkeys_roots),
+			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+}

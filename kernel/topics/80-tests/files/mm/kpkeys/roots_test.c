@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: records of roots, and what is refused for want of one. */
+#include <linux/kpkeys_roots.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/sched/mm.h>
+#include <linux/uaccess.h>
+
+#include "check.h"
+#include "internal.h"
+
+#define MANY	600	/* mms: more than two pages of records with 4K pages */
+
+static struct mm_struct *mm, *other;
+
+static int roots_test_init(struct kunit *test)
+{
+	int ret = kpkeys_test_init(test);
+
+	if (ret)
+		return ret;
+	mm = mm_alloc();
+	other = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	return 0;
+}
+
+static void roots_test_exit(struct kunit *test)
+{
+	if (mm)
+		mmdrop(mm);
+	if (other)
+		mmdrop(other);
+	mm = NULL;
+	other = NULL;
+	kpkeys_test_exit(test);
+}
+
+static unsigned long violations(void)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(kpkeys_counters.violations, cpu);
+	return sum;
+}
+
+static bool is_denied(void *addr)
+{
+	unsigned long value = *(unsigned long *)addr;
+
+	return copy_to_kernel_nofault(addr, &value, sizeof(value));
+}
+
+static void test_each_mm_has_its_own(struct kunit *test)
+{
+	unsigned long before = violations();
+
+	KUNIT_EXPECT_NE(test, mm->kpkeys_root, other->kpkeys_root);
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), mm->pgd);
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(other), other->pgd);
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_loaded_root(&init_mm, NULL, NULL),
+			    (pgd_t *)swapper_pg_dir);
+	KUNIT_EXPECT_EQ(test, violations(), before);
+}
+
+static void test_records_are_keyed(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, is_denied(__kpkeys_root_at(mm->kpkeys_root)));
+	KUNIT_EXPECT_TRUE(test, is_denied(&kpkeys_roots.page[0]));
+}
+
+/* It has its own root again, and is right from then on. */
+static void expect_refused(struct kunit *test, pgd_t *pgd)
+{
+	unsigned long before = violations();
+
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), pgd);
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_PTR_EQ(test, mm->pgd, pgd);
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_loaded_root(mm, NULL, NULL), pgd);
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+}
+
+static void test_forged_root(struct kunit *test)
+{
+	pgd_t *pgd = mm->pgd;
+
+	mm->pgd = other->pgd;
+	expect_refused(test, pgd);
+	mm->pgd = page_address(kpkeys_test_ptp);
+	expect_refused(test, pgd);
+}
+
+static void test_forged_number(struct kunit *test)
+{
+	mm->kpkeys_root = other->kpkeys_root;
+	expect_refused(test, mm->pgd);
+	mm->kpkeys_root = ~0U;
+	expect_refused(test, mm->pgd);
+	mm->kpkeys_root = 0;
+	expect_refused(test, mm->pgd);
+}
+
+/* All of it is right but where it lies. */
+static void test_forged_mm(struct kunit *test)
+{
+	struct mm_struct *forged = kunit_kmalloc(test, sizeof(*mm), GFP_KERNEL);
+	pmd_t *pmd = NULL;
+	pgd_t *pgd;
+	p4d_t *p4d;
+
+	KUNIT_ASSERT_NOT_NULL(test, forged);
+	memcpy(forged, mm, sizeof(*mm));
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_loaded_root(forged, NULL,
+						     swapper_pg_dir),
+			    (pgd_t *)swapper_pg_dir);
+	pgd = pgd_offset(forged, 0);
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_no_root(pgd));
+	p4d = p4d_alloc(forged, pgd, 0);
+	if (p4d && pud_alloc(forged, p4d, 0))
+		pmd = pmd_alloc(forged, pud_offset(p4d, 0), 0);
+	KUNIT_EXPECT_NULL(test, pmd);
+	KUNIT_EXPECT_NULL(test, kpkeys_root_remove(forged));
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), mm->pgd);
+}
+
+static void test_mm_of_vma(struct kunit *test)
+{
+	unsigned long before = violations();
+
+	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_mm(mm, mm));
+	KUNIT_EXPECT_EQ(test, violations(), before);
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_mm(other, mm));
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+}
+
+/* A fault and a fork() that a vma leads elsewhere. */
+static void test_walkers_refuse(struct kunit *test)
+{
+	struct vm_area_struct *vma = vm_area_alloc(other);
+	unsigned long before = violations();
+
+	KUNIT_ASSERT_NOT_NULL(test, vma);
+	vma->vm_end = PAGE_SIZE;
+	KUNIT_EXPECT_EQ(test, VM_FAULT_SIGSEGV,
+			handle_mm_fault(vma, 0, FAULT_FLAG_USER, NULL));
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, -EFAULT, copy_page_range(other, vma, mm, vma));
+	KUNIT_EXPECT_EQ(test, -EFAULT, copy_page_range(mm, vma, other, vma));
+	KUNIT_EXPECT_EQ(test, violations(), before + 3);
+	vm_area_free(vma);
+}
+
+static void test_many_records(struct kunit *test)
+{
+	struct mm_struct **mms = kunit_kcalloc(test, MANY, sizeof(*mms),
+					       GFP_KERNEL);
+	unsigned int nr_pages, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, mms);
+	for (i = 0; i < MANY; i++)
+		mms[i] = mm_alloc();
+	nr_pages = kpkeys_roots.nr_pages;
+	KUNIT_EXPECT_GE(test, nr_pages * PAGE_SIZE, MANY * sizeof(struct kpkeys_root));
+	for (i = 0; i < MANY; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mms[i]), mms[i]->pgd);
+		mmdrop(mms[i]);
+	}
+	for (i = 0; i < MANY; i++)
+		mms[i] = mm_alloc();
+	KUNIT_EXPECT_EQ(test, kpkeys_roots.nr_pages, nr_pages);
+	for (i = 0; i < MANY; i++)
+		mmdrop(mms[i]);
+	kpkeys_test_expect_clean(test);
+}
+
+static struct kunit_case roots_cases[] = {
+	KUNIT_CASE(test_each_mm_has_its_own),
+	KUNIT_CASE(test_records_are_keyed),
+	KUNIT_CASE(test_forged_root),
+	KUNIT_CASE(test_forged_number),
+	KUNIT_CASE(test_forged_mm),
+	KUNIT_CASE(test_mm_of_vma),
+	KUNIT_CASE(test_walkers_refuse),
+	KUNIT_CASE(test_many_records),
+	{}
+};
+
+static struct kunit_suite roots_suite = {
+	.name = "kpkeys-roots",
+	.init = roots_test_init,
+	.exit = roots_test_exit,
+	.test_cases = roots_cases,
+};
+
+kunit_test_suite(roots_suite);
