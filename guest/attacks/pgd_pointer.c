@@ -152,6 +152,7 @@ static pid_t start_looker(int *from)
 	pid = fork();
 	if (!pid)
 		look_again_and_again(fds[1], victim_secret());
+	close(fds[1]);	/* its end is seen if it is killed */
 	*from = fds[0];
 	usleep(START_TIME);	/* until it needs its stack no more */
 	return pid;
