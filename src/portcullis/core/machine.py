@@ -15,6 +15,7 @@ NO_BACKEND = "none"  # what a kernel that stays off has
 CPUS_WITH_KEYS = ("max",)  # of all CPUs that the emulators have
 EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"}
 RESULTS_PORT = "portcullis.results"
+PATIENT_RCU = "rcupdate.rcu_cpu_stall_timeout=60"  # seconds; by default 21, which a busy host may not give a guest
 MODES = ("off", "audit", "enforce")
 MOST_ICOUNT = 10
 COMMAND_LINE_SIZE = 2048  # of both kernels, which forget the rest; guest/lib/files.h has the same number
@@ -83,7 +84,7 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
 
     `panic=-1` turns a panic into the end of QEMU. KUnit tests are built in and run only when asked for.
     """
-    words = [f"console={CONSOLES[machine.arch]}", "panic=-1", f"kunit.enable={int(machine.kunit)}"]
+    words = [f"console={CONSOLES[machine.arch]}", "panic=-1", PATIENT_RCU, f"kunit.enable={int(machine.kunit)}"]
     if machine.arch == "x86":
         words.append("no_timer_check")
     words += _protection(machine)
