@@ -34,6 +34,9 @@ typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg)
 
 void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
 		     kpkeys_ptp_fn fn, void *arg);
+void kpkeys_walk_entry(pgd_t *pgdp, const char *name, kpkeys_ptp_fn fn,
+		       void *arg);
+void kpkeys_mark_user_half(const pgd_t *pgd);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 
 /**
@@ -60,6 +63,7 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 void arch_kpkeys_flush(void);
 void *arch_kpkeys_alias(void *addr);
 struct range arch_kpkeys_image(void);
+void arch_kpkeys_share_tables(void);
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg);

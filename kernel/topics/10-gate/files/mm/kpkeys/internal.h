@@ -106,19 +106,37 @@ bool kpkeys_flush(void);
 /* frames.c */
 void kpkeys_frames_init(void);
 void kpkeys_frames_sync(void *addr, unsigned long nr);
-void kpkeys_frames_leave(void *addr, unsigned long nr);
+bool kpkeys_frames_leave(void *addr, unsigned long nr);
+const char *kpkeys_frame_name(unsigned long pfn);
 bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task);
 
+/* links.c */
+bool kpkeys_table_take(const void *page);
+bool kpkeys_table_put(const void *page);
+bool kpkeys_table_is_free(const void *page);
+void kpkeys_table_keep(const void *page);
+void kpkeys_table_release(const void *page);
+bool kpkeys_table_leave(unsigned long pfn);
+bool kpkeys_link_root(const pgd_t *pgd);
+void kpkeys_unlink_root(const pgd_t *pgd);
+void kpkeys_links_of(pgd_t *pgd);
+void kpkeys_links_init(void);
+
+/* Isolation takes what is behind a root for its other half. */
+#define KPKEYS_ROOT_SIZE						\
+	(PAGE_SIZE << IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+
 /* roots.c */
 void kpkeys_roots_init(void);
+void kpkeys_roots_keep(void);
 
 /* pool.c */
-bool kpkeys_ptp_is_free(struct page *page);
 unsigned long kpkeys_pool_nr_free(void);
 unsigned long kpkeys_pool_nr_used(void);
 
 /* depot.c */
+void kpkeys_depot_keep(void);
 unsigned long kpkeys_depot_nr_free(void);
 unsigned long kpkeys_depot_nr_orphans(void);
 unsigned long kpkeys_depot_shrink(unsigned long nr_pages);

@@ -186,7 +186,7 @@ static const char *level_at_once(void *page, int pkey, char *owner, size_t size)
 	if (pkey == KPKEYS_PKEY_STATE)
 		return "state";
 	strscpy(owner, "unknown", size);
-	if (kpkeys_ptp_is_free(virt_to_page(page)))
+	if (kpkeys_table_is_free(page))
 		return "pool";
 	return search_at_once(page, owner, size);
 }

@@ -25,10 +25,34 @@ enum kpkeys_frame {
 	KPKEYS_FRAME_READONLY,
 };
 
+/**
+ * enum kpkeys_link - how a page table is linked
+ * @KPKEYS_LINK_NONE: not at all
+ * @KPKEYS_LINK_CLAIMED: not yet, but somebody fills it, for one link
+ * @KPKEYS_LINK_ONE: one entry leads to it, or CPUs begin there
+ * @KPKEYS_LINK_SHARED: a table of the kernel that several entries may lead to
+ */
+enum kpkeys_link {
+	KPKEYS_LINK_NONE,
+	KPKEYS_LINK_CLAIMED,
+	KPKEYS_LINK_ONE,
+	KPKEYS_LINK_SHARED,
+};
+
 #ifdef KPKEYS_BUILT_IN
 
-/* A page of the table has a byte for each frame. */
+/*
+ * A page of the table has a byte for each frame: what it is, and of a table
+ * its level and its links. A page of the pool that holds no table has no level;
+ * if it is shared as well it never holds one.
+ */
 #define KPKEYS_FRAMES_PER_PAGE	PAGE_SIZE
+#define KPKEYS_FRAME_KIND	0x07
+#define KPKEYS_FRAME_LEVEL	0x38
+#define KPKEYS_FRAME_LINK	0xc0
+
+#define KPKEYS_TABLE(level, link)					\
+	(KPKEYS_FRAME_TABLE | (level) << 3 | (link) << 6)
 
 /**
  * struct kpkeys_frames - the table of frames; read-only after init
@@ -42,6 +66,15 @@ struct kpkeys_frames {
 
 extern struct kpkeys_frames kpkeys_frames;
 
+static __always_inline u8 kpkeys_frame_byte(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	if (unlikely(index >= kpkeys_frames.nr))
+		return KPKEYS_FRAME_ORDINARY;
+	return READ_ONCE(kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE]);
+}
+
 /**
  * kpkeys_frame - look a page frame up
  * @pfn: any number
@@ -50,11 +83,7 @@ extern struct kpkeys_frames kpkeys_frames;
  */
 static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 {
-	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
-
-	if (unlikely(index >= kpkeys_frames.nr))
-		return KPKEYS_FRAME_ORDINARY;
-	return kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
+	return kpkeys_frame_byte(pfn) & KPKEYS_FRAME_KIND;
 }
 
 /* For the architecture, and what it implements. */
@@ -68,7 +97,15 @@ void kpkeys_frames_table(void *page);
 /* Returns whether an entry must not be written. */
 bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 			unsigned long nr);
-bool kpkeys_refuse_link(const void *entry, unsigned long pfn);
+
+/* links.c */
+unsigned long kpkeys_entry_pfn(const void *entry);
+int kpkeys_table_level(unsigned long pfn);
+enum kpkeys_link kpkeys_table_links(unsigned long pfn);
+bool kpkeys_is_shadow(const u64 *entry);
+bool kpkeys_set_entry(void *entry, u64 value, unsigned int level);
+u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level);
+void kpkeys_share_table(unsigned long pfn);
 
 #else
 

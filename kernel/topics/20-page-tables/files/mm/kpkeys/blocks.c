@@ -153,6 +153,7 @@ static struct kpkeys_region *init_region(void *addr)
 static void spend_header(struct kpkeys_region *region)
 {
 	__clear_bit(page_slot(region), region->free);
+	kpkeys_table_keep(region);
 	region->nr_free--;
 	node_of(region->nid)->nr_free--;
 	kpkeys_state.nr_regions++;
@@ -393,6 +394,8 @@ static unsigned int next_run(struct kpkeys_region *region, void **addr)
 		if (header < start || header >= end)
 			break;
 	}
+	if (first <= header && header < first + nr)
+		kpkeys_table_release(region);
 	bitmap_clear(region->owned, first, nr);
 	*addr = slot_page(region, first);
 	return nr;
@@ -405,7 +408,6 @@ static void release(struct kpkeys_region *region)
 
 	do {
 		nr = next_run(region, &addr);
-		kpkeys_pool_forget(addr, nr);
 		if (nr)
 			kpkeys_block_free(addr, nr);
 	} while (nr && ((void *)region < addr ||

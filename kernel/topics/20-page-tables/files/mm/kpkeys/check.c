@@ -2,13 +2,15 @@
 /*
  * The checker: every page-table page carries its key, every page of secrets
  * theirs, and nothing else does; the kernel image maps none of them without, and
- * the table of frames says the same of each.
+ * the table of frames says the same of each. Each entry leads to a linked table
+ * of the next level, and to each but the shared ones leads one.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/cpu.h>
+#include <linux/hash.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/memory_hotplug.h>
@@ -17,6 +19,8 @@
 #include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/stop_machine.h>
+
+#include <asm/kpkeys_entries.h>
 
 #include "internal.h"
 #include "check.h"
@@ -57,6 +61,10 @@ static bool check_table(void *ptp, int level, const char *name, void *arg)
 	if (!is_keyed(addr, KPKEYS_PKEY_PGTABLES)) {
 		check->ptp_unkeyed++;
 		finding(check, "UNKEYED", __pa(ptp) >> PAGE_SHIFT, level, name);
+	}
+	if (kpkeys_table_level(PHYS_PFN(__pa(ptp))) != level) {
+		check->mislinked++;
+		finding(check, "LEVEL", PHYS_PFN(__pa(ptp)), level, name);
 	}
 	return true;
 }
@@ -144,6 +152,57 @@ static void check_memory(struct kpkeys_check *check)
 	}
 }
 
+/* Folded levels lie between a top-level table and the next. */
+static bool is_below(int level, int parent)
+{
+	return level && (level == parent - 1 ||
+			 (level < parent && parent == KPKEYS_LEVEL_PGD));
+}
+
+static void check_link(struct kpkeys_check *check, unsigned long pfn, int parent)
+{
+	int level = kpkeys_table_level(pfn);
+
+	if (kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
+		check->links += hash_long(pfn, BITS_PER_LONG);
+	if (is_below(level, parent))
+		return;
+	check->mislinked++;
+	finding(check, "LINK", pfn, level, "page");
+}
+
+/* What the other half says again is no other link. */
+static void check_entries(struct kpkeys_check *check, unsigned long pfn)
+{
+	const u64 *entry = pfn_to_kaddr(pfn);
+	int level = kpkeys_table_level(pfn), i;
+
+	if (level && level < KPKEYS_LEVEL_PGD &&
+	    kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
+		check->linked += hash_long(pfn, BITS_PER_LONG);
+	for (i = 0; level > KPKEYS_LEVEL_PTE && i < PTRS_PER_PTE; i++)
+		if (kpkeys_table_pfn(entry[i]) && !kpkeys_is_shadow(entry + i))
+			check_link(check, kpkeys_table_pfn(entry[i]), level);
+}
+
+/* Two sums over hashed page frames differ unless the same frames are in both. */
+static void check_links(struct kpkeys_check *check)
+{
+	unsigned long pfn;
+	int nid;
+
+	for_each_online_node(nid) {
+		for (pfn = node_start_pfn(nid); pfn < node_end_pfn(nid); pfn++)
+			if (kpkeys_table_level(pfn))
+				check_entries(check, pfn);
+		touch_nmi_watchdog();
+	}
+	if (check->links == check->linked)
+		return;
+	check->mislinked++;
+	finding(check, "LINKS", 0, 0, "all");
+}
+
 /* Memory of the page allocator may become a table at any time. */
 static void check_image_page(struct kpkeys_check *check, unsigned long addr)
 {
@@ -180,6 +239,7 @@ static int check_stopped(void *arg)
 	kpkeys_walk_kernel(check_table, check);
 	check_tasks(check);
 	check_memory(check);
+	check_links(check);
 	check_image(check);
 	check->pool_free = kpkeys_pool_nr_free();
 	check->pool_used = kpkeys_pool_nr_used();
@@ -204,6 +264,7 @@ void kpkeys_check(struct kpkeys_check *check)
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign && !check->aliased &&
 		    !check->misentered && !check->misrooted &&
+		    !check->mislinked &&
 		    check->keyed == kpkeys_check_expected(check) &&
 		    check->state_keyed == check->state;
 }

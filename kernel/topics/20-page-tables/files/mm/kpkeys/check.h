@@ -18,6 +18,10 @@ struct kpkeys_finding {
  * @ok: nothing to complain about
  * @misentered: keyed pages that are something else in the table of frames
  * @misrooted: mms whose top-level table is not the one of their record
+ * @links: sum over entries that lead to tables that one entry may lead to
+ * @linked: sum over these tables
+ * @mislinked: entries that lead to no linked table of the next level, and one
+ *	more if @links and @linked differ
  * @ptp_total: page-table pages seen, shared ones each time
  * @ptp_unkeyed: of them, without the key in some alias
  * @keyed: pages of the direct map with the page-table key
@@ -36,6 +40,7 @@ struct kpkeys_finding {
 struct kpkeys_check {
 	bool			ok;
 	unsigned long		misentered, misrooted;
+	unsigned long		links, linked, mislinked;
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
 	unsigned long		pool_free, pool_used, headers, boot, state;

@@ -45,6 +45,18 @@ struct kpkeys_region *kpkeys_find_region(const void *page)
 	return region;
 }
 
+/**
+ * kpkeys_depot_keep - headers of regions are no tables
+ */
+void __init kpkeys_depot_keep(void)
+{
+	struct kpkeys_region *region;
+	unsigned long index;
+
+	xa_for_each(&kpkeys_regions, index, region)
+		kpkeys_table_keep(region);
+}
+
 DEFINE_PER_CPU(struct kpkeys_note, kpkeys_note);
 
 /**

@@ -117,7 +117,4 @@ bool kpkeys_block_has_key(const void *addr, size_t size, int pkey);
 void kpkeys_block_free(void *addr, unsigned int nr);
 void kpkeys_depot_start(void);
 
-/* pool.c */
-void kpkeys_pool_forget(void *addr, unsigned int nr);
-
 #endif /* _MM_KPKEYS_DEPOT_H */

@@ -51,6 +51,16 @@ enum kpkeys_frame kpkeys_frame_of_key(int pkey)
 	}
 }
 
+/* A table stays what it is: somebody may have it keyed who was lied to. */
+static void set_run(u8 *frames, unsigned long nr, enum kpkeys_frame frame)
+{
+	guard(kpkeys_hardened_pgtables)();
+	for (; nr; nr--, frames++)
+		if (frame != KPKEYS_FRAME_TABLE ||
+		    (*frames & KPKEYS_FRAME_KIND) != frame)
+			*frames = frame;
+}
+
 static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)
 {
 	unsigned long index, first, run;
@@ -61,13 +71,17 @@ static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame fr
 		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
 		if (index >= kpkeys_frames.nr)
 			continue;
-		guard(kpkeys_hardened_pgtables)();
 		if (kpkeys_frames.page[index] != no_frames)
-			memset(kpkeys_frames.page[index] + first, frame, run);
+			set_run(kpkeys_frames.page[index] + first, run, frame);
 	}
 }
 
-static void enter(void *addr, unsigned long nr, bool by_key)
+/**
+ * kpkeys_frames_sync - enter pages as what their keys say they are
+ * @addr: in a kernel mapping
+ * @nr: number of pages
+ */
+void kpkeys_frames_sync(void *addr, unsigned long nr)
 {
 	unsigned long start = (unsigned long)addr, run;
 	struct kpkeys_leaf leaf;
@@ -79,29 +93,42 @@ static void enter(void *addr, unsigned long nr, bool by_key)
 		run = (leaf.size - (start & (leaf.size - 1))) / PAGE_SIZE;
 		run = min(nr, run);
 		set_frames(PHYS_PFN(leaf.phys), run,
-			   by_key ? kpkeys_frame_of_key(leaf.pkey) :
-				    KPKEYS_FRAME_ORDINARY);
+			   kpkeys_frame_of_key(leaf.pkey));
 	}
 }
 
-/**
- * kpkeys_frames_sync - enter pages as what their keys say they are
- * @addr: in a kernel mapping
- * @nr: number of pages
- */
-void kpkeys_frames_sync(void *addr, unsigned long nr)
+static bool leave(void *addr)
 {
-	enter(addr, nr, true);
+	phys_addr_t phys = arch_kpkeys_phys((unsigned long)addr);
+
+	if (!phys || kpkeys_table_leave(PHYS_PFN(phys)))
+		return true;
+	if (kpkeys_refuse("release", "a page table in use", addr, NULL))
+		return false;
+	set_frames(PHYS_PFN(phys), 1, KPKEYS_FRAME_ORDINARY);
+	return true;
 }
 
 /**
  * kpkeys_frames_leave - pages are about to lose their keys
  * @addr: in a kernel mapping
  * @nr: number of pages
+ *
+ * Reports it if one of them is a page table, whatever led here.
+ *
+ * Return: false if they must keep them.
  */
-void kpkeys_frames_leave(void *addr, unsigned long nr)
+bool kpkeys_frames_leave(void *addr, unsigned long nr)
 {
-	enter(addr, nr, false);
+	unsigned long i;
+
+	for (i = 0; i < nr && kpkeys_frames.nr; i++) {
+		if (leave(addr + i * PAGE_SIZE))
+			continue;
+		kpkeys_frames_sync(addr, i);
+		return false;
+	}
+	return true;
 }
 
 /**
@@ -111,6 +138,8 @@ void kpkeys_frames_leave(void *addr, unsigned long nr)
 void kpkeys_frames_table(void *page)
 {
 	set_frames(PHYS_PFN(__pa(page)), 1, KPKEYS_FRAME_TABLE);
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_table_take(page);
 }
 
 static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
@@ -181,6 +210,15 @@ static const char * const frame_names[] = {
 	[KPKEYS_FRAME_SECRET]	= "a secret",
 	[KPKEYS_FRAME_READONLY]	= "a read-only page",
 };
+
+/**
+ * kpkeys_frame_name - what a page frame is, for messages
+ * @pfn: any number
+ */
+const char *kpkeys_frame_name(unsigned long pfn)
+{
+	return frame_names[kpkeys_frame(pfn)];
+}
 
 /**
  * struct refusal - what this CPU refused and has not dealt with yet
@@ -267,16 +305,13 @@ bool kpkeys_refuse(const char *what, const char *of, const void *at,
 /* The entry stays as it is. */
 static bool refuse(const char *what, unsigned long pfn)
 {
-	return kpkeys_refuse(what, frame_names[kpkeys_frame(pfn)],
-			     pfn_to_kaddr(pfn), NULL);
+	return kpkeys_refuse(what, kpkeys_frame_name(pfn), pfn_to_kaddr(pfn),
+			     NULL);
 }
 
-/* Of an entry on a stack, too, which vmalloc() may have mapped. */
 static bool is_in_table(const void *entry)
 {
-	phys_addr_t phys = arch_kpkeys_phys((unsigned long)entry);
-
-	return kpkeys_frame(PHYS_PFN(phys)) == KPKEYS_FRAME_TABLE;
+	return kpkeys_frame(kpkeys_entry_pfn(entry)) == KPKEYS_FRAME_TABLE;
 }
 
 /**
@@ -307,28 +342,15 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 	return false;
 }
 
-/**
- * kpkeys_refuse_link - may a page not become the table below an entry?
- * @entry: where
- * @pfn: the page
- *
- * Reports it if so, as kpkeys_refuse_leaf() does.
- *
- * Return: true if it must not be written, in audit mode never.
- */
-bool kpkeys_refuse_link(const void *entry, unsigned long pfn)
-{
-	if (likely(kpkeys_frame(pfn) == KPKEYS_FRAME_TABLE) ||
-	    !is_in_table(entry))
-		return false;
-	return refuse("use as a page table", pfn);
-}
-
 /* ---- the table itself ---- */
 
 static u8 *new_page(void)
 {
-	return ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+	u8 *page = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+
+	if (page)
+		kpkeys_table_keep(page);
+	return page;
 }
 
 static int add_frames(unsigned long pfn, unsigned long end)
@@ -392,6 +414,19 @@ static void __init make_root(void)
 			  &kpkeys_state.state_pages);
 }
 
+/* Those that were taken when there was no table. */
+static void __init keep_pages(void)
+{
+	unsigned long i;
+
+	kpkeys_table_keep(no_frames);
+	for (i = 0; i < kpkeys_frames.nr; i++)
+		if (kpkeys_frames.page[i] != no_frames)
+			kpkeys_table_keep(kpkeys_frames.page[i]);
+	kpkeys_depot_keep();
+	kpkeys_roots_keep();
+}
+
 /**
  * kpkeys_frames_init - make the table, and enter what is keyed already
  *
@@ -408,4 +443,6 @@ void __init kpkeys_frames_init(void)
 			panic("kpkeys: no memory for the table of frames");
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
 		kpkeys_frames_sync(pfn_to_kaddr(start), end - start);
+	kpkeys_links_init();
+	keep_pages();
 }

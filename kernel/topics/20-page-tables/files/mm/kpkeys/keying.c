@@ -39,8 +39,8 @@ int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey,
 	if (size > PAGE_SIZE * (unsigned long)nr)
 		kpkeys_event(&kpkeys_events.direct_map_splits);
 	/* What has a key is no ordinary page, and the other way round. */
-	if (pkey == KPKEYS_PKEY_DEFAULT)
-		kpkeys_frames_leave(addr, nr);
+	if (pkey == KPKEYS_PKEY_DEFAULT && !kpkeys_frames_leave(addr, nr))
+		return -EBUSY;
 	ret = arch_kpkeys_set_pkey((unsigned long)addr, nr, pkey, alias);
 	if (ret || pkey != KPKEYS_PKEY_DEFAULT)
 		kpkeys_frames_sync(addr, nr);
@@ -110,6 +110,7 @@ void __init kpkeys_key_late_table(void *pgd, const char *name)
 	if (!kpkeys_pgtables_enabled())
 		return;
 	kpkeys_walk_pgd(pgd, KPKEYS_WALK_ALL, name, key_boot_table, NULL);
+	kpkeys_links_of(pgd);
 	kpkeys_flush();
 }
 

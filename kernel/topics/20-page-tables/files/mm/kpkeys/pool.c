@@ -19,28 +19,16 @@
 
 #define BATCH	(KPKEYS_MAG_SIZE / 2)
 
-/*
- * What page->private of a free page holds. struct page is ordinary memory, so
- * this proves nothing against an attacker; it finds double frees.
- */
-static unsigned long free_mark(struct page *page)
-{
-	return 0x6b70666565000000UL ^ page_to_pfn(page);
-}
-
 /* Nothing that does not carry the key is ever handed out. */
 static bool is_sound(void *addr)
 {
-	struct page *page = virt_to_page(addr);
-
 	if (!virt_addr_valid(addr) ||
 	    arch_kpkeys_addr_pkey((unsigned long)addr) != KPKEYS_PKEY_PGTABLES) {
 		kpkeys_freelist_error("free page without the key", addr);
 		return false;
 	}
-	/* Fresh from the page allocator, or freed here. */
-	if (page_private(page) && page_private(page) != free_mark(page)) {
-		kpkeys_freelist_error("mark of a free page", addr);
+	if (!kpkeys_table_take(addr)) {
+		kpkeys_freelist_error("page that is not free", addr);
 		return false;
 	}
 	return true;
@@ -57,44 +45,19 @@ static bool are_sound(void *addr, unsigned int order)
 	both = is_sound(second);
 	if (sound && both)
 		return true;
-	if (sound || both)
+	if (sound || both) {
+		kpkeys_table_put(sound ? addr : second);
 		kpkeys_depot_put(sound ? addr : second);
+	}
 	return false;
 }
 
-static void take_mark(struct page *page)
+static void clean(struct page *page)
 {
 	set_page_private(page, 0);
 	page->mapping = NULL;
 	page->index = 0;
 	INIT_LIST_HEAD(&page->lru);
-}
-
-static bool put_mark(struct page *page)
-{
-	if (!kpkeys_ptp_owns(page)) {
-		kpkeys_freelist_error("freed page without the key", page);
-		return false;
-	}
-	if (page_private(page) == free_mark(page)) {
-		kpkeys_freelist_error("page freed twice", page);
-		return false;
-	}
-	set_page_private(page, free_mark(page));
-	return true;
-}
-
-/**
- * kpkeys_pool_forget - remove the pool's marks from pages that leave it
- * @addr: first page
- * @nr: how many
- */
-void kpkeys_pool_forget(void *addr, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++)
-		set_page_private(virt_to_page(addr + i * PAGE_SIZE), 0);
 }
 
 static void *mag_pop(int nid, bool reserve)
@@ -142,7 +105,8 @@ static void *take_cleared(unsigned int order, int nid, gfp_t gfp)
 		do {
 			addr = take(order, nid, reserve);
 		} while (addr && !are_sound(addr, order));
-		if (addr && want_init_on_alloc(gfp))
+		/* Whatever @gfp says: it may come from ordinary memory. */
+		if (addr)
 			memset(addr, 0, PAGE_SIZE << order);
 	}
 	kpkeys_freelist_report();
@@ -253,35 +217,50 @@ static void *take_or_refill(unsigned int order, int wanted, gfp_t gfp)
 	return addr;
 }
 
-static void put_pages(struct page *page, unsigned int order, unsigned int good)
+/* In a section. */
+static bool put_page_back(void *addr, bool local)
 {
-	bool local = !order && page_to_nid(page) == numa_mem_id();
-	void *addr = page_address(page);
-
-	guard(kpkeys_hardened_pgtables)();
-	for (; good; good >>= 1, addr += PAGE_SIZE) {
-		if (!(good & 1))
-			continue;
-		if (want_init_on_free())
-			memset(addr, 0, PAGE_SIZE);
-		if (local)
-			mag_push(addr);
-		else
-			kpkeys_depot_put(addr);
-	}
+	if (!kpkeys_table_put(addr))
+		return false;
+	if (want_init_on_free())
+		memset(addr, 0, PAGE_SIZE);
+	if (local)
+		mag_push(addr);
+	else
+		kpkeys_depot_put(addr);
+	return true;
 }
 
-/* A half that cannot go back does not keep the other. */
+/* Returns the page that cannot go back, or NULL. It does not keep the other. */
+static void *put_pages(struct page *page, unsigned int order)
+{
+	bool local = !order && page_to_nid(page) == numa_mem_id();
+	void *addr = page_address(page), *end = addr + (PAGE_SIZE << order);
+	void *bad = NULL;
+
+	guard(kpkeys_hardened_pgtables)();
+	for (; addr < end; addr += PAGE_SIZE)
+		if (!put_page_back(addr, local))
+			bad = addr;
+	return bad;
+}
+
+static void refuse_free(const void *bad)
+{
+	kpkeys_freelist_error(kpkeys_table_is_free(bad) ? "page freed twice" :
+			      "freed page that is in use, or no table", bad);
+	kpkeys_refuse("free", kpkeys_frame_name(PHYS_PFN(__pa(bad))), bad, NULL);
+}
+
 static void give_back(struct page *page, unsigned int order)
 {
-	unsigned int i, good = 0;
 	unsigned long flags;
+	void *bad;
 
 	local_irq_save(flags);
-	for (i = 0; i < 1U << order; i++)
-		good |= put_mark(page + i) << i;
-	if (good)
-		put_pages(page, order, good);
+	bad = put_pages(page, order);
+	if (bad)
+		refuse_free(bad);
 	kpkeys_freelist_report();
 	local_irq_restore(flags);
 }
@@ -301,7 +280,7 @@ struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid)
 		return NULL;
 	page = virt_to_page(addr);
 	for (i = 0; i < 1U << order; i++)
-		take_mark(page + i);
+		clean(page + i);
 	if ((gfp & __GFP_ACCOUNT) && memcg_kmem_online() &&
 	    memcg_kmem_charge_page(page, gfp, order)) {
 		kpkeys_ptp_free(page, order);
@@ -315,15 +294,6 @@ void kpkeys_ptp_free(struct page *page, unsigned int order)
 	if (memcg_kmem_online())
 		memcg_kmem_uncharge_page(page, order);
 	give_back(page, order);
-}
-
-/**
- * kpkeys_ptp_is_free - is this page waiting in the pool?
- * @page: a keyed page
- */
-bool kpkeys_ptp_is_free(struct page *page)
-{
-	return page_private(page) == free_mark(page);
 }
 
 static unsigned long nr_in_magazines(void)

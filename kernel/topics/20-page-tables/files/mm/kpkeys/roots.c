@@ -20,9 +20,8 @@
 
 #define ROOTS_PER_PAGE	(PAGE_SIZE / sizeof(struct kpkeys_root))
 
-/* Isolation takes what is behind a root for its other half. */
-#define NO_ROOT_SIZE							\
-	(PAGE_SIZE << IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+#define NO_ROOT_SIZE	KPKEYS_ROOT_SIZE
+#define NO_SUCH_ROOT	(~0U)
 
 struct kpkeys_roots kpkeys_roots;
 EXPORT_SYMBOL_GPL(kpkeys_roots);
@@ -57,6 +56,8 @@ static unsigned int take_root(struct mm_struct *mm, pgd_t *pgd)
 	if (!nr)
 		return 0;
 	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_link_root(pgd))
+		return NO_SUCH_ROOT;
 	kpkeys_roots.free = (unsigned long)root->pgd;
 	root->pgd = pgd;
 	root->mm = mm;
@@ -76,6 +77,7 @@ static __always_inline void push_root(unsigned int nr)
 static void free_root(unsigned int nr)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_unlink_root(__kpkeys_root_at(nr)->pgd);
 	push_root(nr);
 }
 
@@ -100,8 +102,10 @@ static int more_roots(void)
 	if (!page)
 		return -ENOMEM;
 	scoped_guard(raw_spinlock_irqsave, &roots_lock)
-		if (add_page(page))
+		if (add_page(page)) {
+			kpkeys_table_keep(page);
 			return 0;
+		}
 	ptp_free(page, 0);
 	return -ENOMEM;
 }
@@ -126,6 +130,10 @@ int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd)
 			break;
 		if (more_roots())
 			return -ENOMEM;
+	}
+	if (nr == NO_SUCH_ROOT) {
+		kpkeys_refuse("use as a root", "another page", pgd, NULL);
+		return -ENOMEM;
 	}
 	mm->kpkeys_root = nr;
 	return 0;
@@ -220,6 +228,17 @@ EXPORT_SYMBOL_GPL(__kpkeys_find_root);
 bool __kpkeys_refuse_mm(const struct mm_struct *mm)
 {
 	return kpkeys_refuse("walk", "another process's tables", mm, NULL);
+}
+
+/**
+ * kpkeys_roots_keep - pages of records are no tables
+ */
+void __init kpkeys_roots_keep(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < KPKEYS_ROOT_PAGES; i++)
+		kpkeys_table_keep(kpkeys_roots.page[i]);
 }
 
 /**

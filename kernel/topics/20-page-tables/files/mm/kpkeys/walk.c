@@ -137,6 +137,21 @@ void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
 }
 
 /**
+ * kpkeys_walk_entry - visit the page-table pages below a top-level entry
+ * @pgdp: the entry
+ * @name: as for kpkeys_walk_pgd()
+ * @fn: as for kpkeys_walk_pgd()
+ * @arg: as for kpkeys_walk_pgd()
+ */
+void kpkeys_walk_entry(pgd_t *pgdp, const char *name, kpkeys_ptp_fn fn,
+		       void *arg)
+{
+	const struct walk w = { .name = name, .fn = fn, .arg = arg };
+
+	walk_pgd_entry(&w, pgdp);
+}
+
+/**
  * kpkeys_walk_kernel - visit the kernel's own page-table pages
  * @fn: as for kpkeys_walk_pgd()
  * @arg: handed on

@@ -51,22 +51,20 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
 /**
- * kpkeys_refuse_entry - may an entry above the last level not be written?
+ * kpkeys_refuse_block - may an entry above the last level not be written?
  * @entry: where
- * @value: what
- * @size: what an entry of this level spans, if it can map memory itself
+ * @value: what; if it leads to a table, whoever writes it looks at that
+ * @size: what an entry of this level spans
  */
-bool kpkeys_refuse_entry(const void *entry, u64 value, unsigned long size)
+bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size)
 {
 	unsigned long pfn = PHYS_PFN(value & PTE_PFN_MASK), nr = PHYS_PFN(size);
 
-	if (!(value & _PAGE_PRESENT))
+	if ((value & (_PAGE_PRESENT | _PAGE_PSE)) != (_PAGE_PRESENT | _PAGE_PSE))
 		return false;
-	if (size && (value & _PAGE_PSE))
-		return kpkeys_refuse_leaf(entry, value, ALIGN_DOWN(pfn, nr), nr);
-	return kpkeys_refuse_link(entry, pfn);
+	return kpkeys_refuse_leaf(entry, value, ALIGN_DOWN(pfn, nr), nr);
 }
-EXPORT_SYMBOL_GPL(kpkeys_refuse_entry);
+EXPORT_SYMBOL_GPL(kpkeys_refuse_block);
 
 /**
  * kpkeys_set_pmd - native_set_pmd() where page tables are protected
@@ -75,14 +73,11 @@ EXPORT_SYMBOL_GPL(kpkeys_refuse_entry);
  */
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd)
 {
-	if (kpkeys_refuse_entry(pmdp, native_pmd_val(pmd), PMD_SIZE)) {
-		if (native_pmd_val(pmd) & _PAGE_PSE)
-			return;
-		/* Who waits for a huge page to be split would wait for ever. */
-		pmd = native_make_pmd(0);
-	}
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*pmdp, pmd);
+	if (kpkeys_refuse_block(pmdp, native_pmd_val(pmd), PMD_SIZE))
+		return;
+	/* Who waits for a huge page to be split would wait for ever. */
+	if (!kpkeys_set_entry(pmdp, native_pmd_val(pmd), KPKEYS_LEVEL_PTE))
+		kpkeys_set_entry(pmdp, 0, KPKEYS_LEVEL_PTE);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
 
@@ -93,16 +88,93 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
  */
 void kpkeys_set_pud(pud_t *pudp, pud_t pud)
 {
-	if (kpkeys_refuse_entry(pudp, native_pud_val(pud), PUD_SIZE)) {
-		if (native_pud_val(pud) & _PAGE_PSE)
-			return;
-		/* Who waits for a huge page to be split would wait for ever. */
-		pud = native_make_pud(0);
-	}
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*pudp, pud);
+	if (kpkeys_refuse_block(pudp, native_pud_val(pud), PUD_SIZE))
+		return;
+	if (!kpkeys_set_entry(pudp, native_pud_val(pud), KPKEYS_LEVEL_PMD))
+		kpkeys_set_entry(pudp, 0, KPKEYS_LEVEL_PMD);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pud);
+
+/**
+ * kpkeys_exchange_pmd - xchg() of an entry where page tables are protected
+ * @pmdp: where
+ * @pmd: what
+ *
+ * Return: what was there, and still is if @pmd must not be written.
+ */
+pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd)
+{
+	if (kpkeys_refuse_block(pmdp, native_pmd_val(pmd), PMD_SIZE))
+		return READ_ONCE(*pmdp);
+	return native_make_pmd(kpkeys_exchange_entry(pmdp, native_pmd_val(pmd),
+						     KPKEYS_LEVEL_PTE));
+}
+EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
+
+/**
+ * kpkeys_exchange_pud - xchg() of an entry where page tables are protected
+ * @pudp: where
+ * @pud: what
+ *
+ * Return: as kpkeys_exchange_pmd().
+ */
+pud_t kpkeys_exchange_pud(pud_t *pudp, pud_t pud)
+{
+	if (kpkeys_refuse_block(pudp, native_pud_val(pud), PUD_SIZE))
+		return READ_ONCE(*pudp);
+	return native_make_pud(kpkeys_exchange_entry(pudp, native_pud_val(pud),
+						     KPKEYS_LEVEL_PMD));
+}
+EXPORT_SYMBOL_GPL(kpkeys_exchange_pud);
+
+/* Not before the table is known to be one: isolation writes both halves. */
+static void set_top(void *entry, u64 value, unsigned int level)
+{
+	pgd_t pgd = native_make_pgd(value);
+
+	if (!kpkeys_set_entry(entry, value, level))
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	pgd = pti_set_user_pgtbl(entry, pgd);
+	if (native_pgd_val(pgd) != value)
+		WRITE_ONCE(*(pgd_t *)entry, pgd);
+}
+
+/**
+ * kpkeys_set_p4d - native_set_p4d() where page tables are protected
+ * @p4dp: where; with four levels a top-level entry
+ * @p4d: what
+ */
+void kpkeys_set_p4d(p4d_t *p4dp, p4d_t p4d)
+{
+	if (pgtable_l5_enabled())
+		kpkeys_set_entry(p4dp, native_p4d_val(p4d), KPKEYS_LEVEL_PUD);
+	else
+		set_top(p4dp, native_p4d_val(p4d), KPKEYS_LEVEL_PUD);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_p4d);
+
+/**
+ * kpkeys_set_pgd - native_set_pgd() where page tables are protected
+ * @pgdp: where
+ * @pgd: what
+ */
+void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd)
+{
+	set_top(pgdp, native_pgd_val(pgd), KPKEYS_LEVEL_P4D);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_pgd);
+
+/**
+ * kpkeys_set_kernel_entry - write an entry of the direct map
+ * @entry: where, at any level but the last
+ * @value: what
+ */
+void kpkeys_set_kernel_entry(void *entry, u64 value)
+{
+	if (!kpkeys_refuse_block(entry, value, PMD_SIZE))
+		kpkeys_set_entry(entry, value, 0);
+}
 
 static noinline void set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 {
@@ -162,11 +234,14 @@ void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr)
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
 
-static bool is_in_table(void *to, unsigned int nr)
+/* Of the same level, so that no entry means something else than before. */
+static bool is_like(const void *to, const void *from, unsigned int nr)
 {
+	int level = kpkeys_table_level(kpkeys_entry_pfn(to));
+
 	return !kpkeys_pgtables_enabled() ||
-	       (offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
-		arch_kpkeys_addr_pkey((unsigned long)to) == KPKEYS_PKEY_PGTABLES);
+	       (offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE && level &&
+		level == kpkeys_table_level(kpkeys_entry_pfn(from)));
 }
 
 /**
@@ -176,15 +251,15 @@ static bool is_in_table(void *to, unsigned int nr)
  * @nr: how many, of one table
  *
  * For callers that find @to in data that anybody can write: nothing but a
- * page-table page is written, and the gate is open for a single entry each,
- * where that differs.
+ * linked table of the same level is written, and the gate is open for a single
+ * entry each, where that differs. The tables that they lead to are shared then.
  */
 void kpkeys_copy_entries(void *to, const void *from, unsigned int nr)
 {
 	const pgdval_t *source = from;
 	pgdval_t *entry = to;
 
-	if (!is_in_table(to, nr)) {
+	if (!is_like(to, from, nr)) {
 		pr_err_ratelimited("corrupted pointer to a page table: not written to\n");
 		return;
 	}
@@ -193,6 +268,7 @@ void kpkeys_copy_entries(void *to, const void *from, unsigned int nr)
 
 		if (READ_ONCE(*entry) == value)
 			continue;
+		kpkeys_share_table(kpkeys_table_pfn(value));
 		guard(kpkeys_hardened_pgtables)();
 		WRITE_ONCE(*entry, value);
 	}

@@ -193,6 +193,11 @@ static pgd_t *user_half(pgd_t *pgd)
 #endif
 }
 
+static bool leads_where(const pgd_t *pgdp, const pgd_t *other)
+{
+	return kpkeys_table_pfn(pgd_val(*pgdp)) == kpkeys_table_pfn(pgd_val(*other));
+}
+
 /**
  * arch_kpkeys_walk_user_half - tables user space runs on under isolation
  * @pgd: the kernel's half
@@ -201,16 +206,23 @@ static pgd_t *user_half(pgd_t *pgd)
  * @arg: handed on
  *
  * The second page exists with isolation off at run time, too, but is empty.
+ * Its entries lead to the tables of the kernel's half, or to those of init_mm's
+ * second page; where one does not, these tables are visited.
  */
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg)
 {
-	if (!user_half(pgd))
+	pgd_t *half = user_half(pgd);
+	unsigned int i;
+
+	if (!half)
 		return;
-	if (boot_cpu_has(X86_FEATURE_PTI))
-		kpkeys_walk_pgd(user_half(pgd), KPKEYS_WALK_ALL, name, fn, arg);
-	else
-		fn(user_half(pgd), KPKEYS_LEVEL_PGD, name, arg);
+	fn(half, KPKEYS_LEVEL_PGD, name, arg);
+	for (i = 0; boot_cpu_has(X86_FEATURE_PTI) && i < PTRS_PER_PGD; i++)
+		if (!leads_where(half + i, pgd + i) &&
+		    (pgd == init_mm.pgd ||
+		     !leads_where(half + i, user_half(init_mm.pgd) + i)))
+			kpkeys_walk_entry(half + i, name, fn, arg);
 }
 
 static void walk_special_mm(struct mm_struct *mm, const char *name,
@@ -235,6 +247,24 @@ void __init arch_kpkeys_add_roots(void)
 {
 	if (poking_mm && kpkeys_root_add(poking_mm, poking_mm->pgd))
 		panic("kpkeys: no record for poking_mm");
+}
+
+/**
+ * arch_kpkeys_share_tables - mark what each new root gets a copy of
+ *
+ * For the kernel's half the walk over poking_mm has done it.
+ */
+void __init arch_kpkeys_share_tables(void)
+{
+	pgd_t *half = user_half(init_mm.pgd);
+	unsigned int i;
+
+	if (!half)
+		return;
+	for (i = 0; i < PTRS_PER_PGD; i++)
+		kpkeys_share_table(kpkeys_table_pfn(pgd_val(half[i])));
+	if (poking_mm)
+		kpkeys_mark_user_half(poking_mm->pgd);
 }
 
 /**

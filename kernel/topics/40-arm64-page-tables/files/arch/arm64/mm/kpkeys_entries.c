@@ -7,6 +7,7 @@
  */
 #include <linux/export.h>
 #include <linux/kpkeys.h>
+#include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/pgtable.h>
 
@@ -30,22 +31,20 @@ static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned long nr)
 }
 
 /**
- * kpkeys_refuse_entry - may an entry above the last level not be written?
+ * kpkeys_refuse_block - may an entry above the last level not be written?
  * @entry: where
- * @value: what
- * @size: what an entry of this level spans, if it can map memory itself
+ * @value: what; if it leads to a table, whoever writes it looks at that
+ * @size: what an entry of this level spans
  */
-bool kpkeys_refuse_entry(const void *entry, u64 value, unsigned long size)
+bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size)
 {
 	unsigned long pfn = pte_pfn(__pte(value)), nr = PHYS_PFN(size);
 
-	if (!(value & PTE_VALID))
+	if (!(value & PTE_VALID) || (value & PTE_TABLE_BIT))
 		return false;
-	if (size && !(value & PTE_TABLE_BIT))
-		return kpkeys_refuse_leaf(entry, value, ALIGN_DOWN(pfn, nr), nr);
-	return kpkeys_refuse_link(entry, pfn);
+	return kpkeys_refuse_leaf(entry, value, ALIGN_DOWN(pfn, nr), nr);
 }
-EXPORT_SYMBOL_GPL(kpkeys_refuse_entry);
+EXPORT_SYMBOL_GPL(kpkeys_refuse_block);
 
 /**
  * kpkeys_refuse_flags - may an entry not get flags in place?
@@ -75,6 +74,23 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
+/* As ___set_pmd() does behind the write. */
+static void publish(u64 value)
+{
+	if ((value & PTE_VALID) && !kpkeys_defer_publish()) {
+		dsb(ishst);
+		isb();
+	}
+}
+
+/* Who waits for a huge page to be split would wait for ever. */
+static void set_or_clear(void *entry, u64 value, unsigned int level)
+{
+	if (!kpkeys_set_entry(entry, value, level))
+		kpkeys_set_entry(entry, 0, level);
+	publish(value);
+}
+
 /**
  * kpkeys_set_block - __set_pte_at() where page tables are protected
  * @ptep: an entry of a higher level
@@ -83,10 +99,10 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pte);
  */
 void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr)
 {
-	if (kpkeys_refuse_entry(ptep, pte_val(pte), nr * PAGE_SIZE))
+	if (kpkeys_refuse_block(ptep, pte_val(pte), nr * PAGE_SIZE))
 		return;
-	guard(kpkeys_hardened_pgtables)();
-	___set_pte(ptep, pte);
+	kpkeys_set_entry(ptep, pte_val(pte), 0);
+	publish(pte_val(pte));
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_block);
 
@@ -97,14 +113,8 @@ EXPORT_SYMBOL_GPL(kpkeys_set_block);
  */
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd)
 {
-	if (kpkeys_refuse_entry(pmdp, pmd_val(pmd), PMD_SIZE)) {
-		if (pmd_leaf(pmd))
-			return;
-		/* Who waits for a huge page to be split would wait for ever. */
-		pmd = __pmd(0);
-	}
-	guard(kpkeys_hardened_pgtables)();
-	___set_pmd(pmdp, pmd);
+	if (!kpkeys_refuse_block(pmdp, pmd_val(pmd), PMD_SIZE))
+		set_or_clear(pmdp, pmd_val(pmd), KPKEYS_LEVEL_PTE);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
 
@@ -115,16 +125,68 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
  */
 void kpkeys_set_pud(pud_t *pudp, pud_t pud)
 {
-	if (kpkeys_refuse_entry(pudp, pud_val(pud), PUD_SIZE)) {
-		if (pud_leaf(pud))
-			return;
-		/* Who waits for a huge page to be split would wait for ever. */
-		pud = __pud(0);
-	}
-	guard(kpkeys_hardened_pgtables)();
-	___set_pud(pudp, pud);
+	if (!kpkeys_refuse_block(pudp, pud_val(pud), PUD_SIZE))
+		set_or_clear(pudp, pud_val(pud), KPKEYS_LEVEL_PMD);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pud);
+
+/**
+ * kpkeys_set_p4d - set_p4d() where page tables are protected
+ * @p4dp: where
+ * @p4d: what
+ */
+void kpkeys_set_p4d(p4d_t *p4dp, p4d_t p4d)
+{
+	kpkeys_set_entry(p4dp, p4d_val(p4d), KPKEYS_LEVEL_PUD);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_p4d);
+
+/**
+ * kpkeys_set_pgd - set_pgd() where page tables are protected
+ * @pgdp: where
+ * @pgd: what
+ */
+void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd)
+{
+	kpkeys_set_entry(pgdp, pgd_val(pgd), KPKEYS_LEVEL_P4D);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_pgd);
+
+/* What folded levels leave. */
+static unsigned int level_below_root(void)
+{
+	if (!mm_p4d_folded(&init_mm))
+		return KPKEYS_LEVEL_P4D;
+	if (!mm_pud_folded(&init_mm))
+		return KPKEYS_LEVEL_PUD;
+	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
+}
+
+/**
+ * kpkeys_set_swapper - write an entry of swapper_pg_dir
+ * @pgdp: where, in any of its mappings
+ * @pgd: what; with folded levels it may be a block
+ */
+void kpkeys_set_swapper(pgd_t *pgdp, pgd_t pgd)
+{
+	if (!kpkeys_refuse_block(pgdp, pgd_val(pgd), PGDIR_SIZE))
+		kpkeys_set_entry(pgdp, pgd_val(pgd), level_below_root());
+}
+
+/**
+ * kpkeys_exchange_pmd - xchg() of an entry where page tables are protected
+ * @pmdp: where
+ * @pmd: what
+ *
+ * Return: what was there, and still is if @pmd must not be written.
+ */
+pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd)
+{
+	if (kpkeys_refuse_block(pmdp, pmd_val(pmd), PMD_SIZE))
+		return READ_ONCE(*pmdp);
+	return __pmd(kpkeys_exchange_entry(pmdp, pmd_val(pmd), KPKEYS_LEVEL_PTE));
+}
+EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
 
 static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)

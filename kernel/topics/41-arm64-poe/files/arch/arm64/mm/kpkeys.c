@@ -390,6 +390,11 @@ void __init arch_kpkeys_add_roots(void)
 {
 }
 
+/* Nobody gets a copy of the kernel's entries. */
+void __init arch_kpkeys_share_tables(void)
+{
+}
+
 /**
  * arch_kpkeys_walk_extra - kernel tables that no process and not init_mm has
  * @fn: as for kpkeys_walk_pgd()

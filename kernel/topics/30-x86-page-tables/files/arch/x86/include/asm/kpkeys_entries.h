@@ -11,11 +11,35 @@
 #include <linux/kpkeys_frames.h>
 #include <asm/pgtable_types.h>
 
+/* Neither of these is what an entry that maps memory leads to. */
+static __always_inline unsigned long kpkeys_table_pfn(u64 value)
+{
+	if ((value & (_PAGE_PRESENT | _PAGE_PSE)) != _PAGE_PRESENT)
+		return 0;
+	return (value & PTE_PFN_MASK) >> PAGE_SHIFT;
+}
+
+static __always_inline u64 kpkeys_with_table(u64 value, phys_addr_t table)
+{
+	return (value & ~PTE_PFN_MASK) | table;
+}
+
+static __always_inline bool kpkeys_is_linear(const void *addr)
+{
+	return (unsigned long)addr >= PAGE_OFFSET &&
+	       (unsigned long)addr < VMALLOC_START;
+}
+
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);
 void kpkeys_set_pud(pud_t *pudp, pud_t pud);
-bool kpkeys_refuse_entry(const void *entry, u64 value, unsigned long size);
+void kpkeys_set_p4d(p4d_t *p4dp, p4d_t p4d);
+void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd);
+pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd);
+pud_t kpkeys_exchange_pud(pud_t *pudp, pud_t pud);
+void kpkeys_set_kernel_entry(void *entry, u64 value);
+bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size);
 void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr);
 pte_t kpkeys_clear_pte(pte_t *ptep);
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);

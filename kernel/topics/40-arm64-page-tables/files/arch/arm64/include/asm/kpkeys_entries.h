@@ -13,12 +13,27 @@
 
 struct mm_struct;
 
+/* Neither of these is what an entry that maps memory leads to. */
+#define kpkeys_table_pfn(value)						\
+	(((value) & PMD_TYPE_MASK) == PMD_TYPE_TABLE ?			\
+	 PHYS_PFN(__pte_to_phys(__pte(value))) : 0)
+
+#define kpkeys_with_table(value, table)					\
+	(((value) & ~__phys_to_pte_val(__pte_to_phys(__pte(value)))) |	\
+	 __phys_to_pte_val(table))
+
+#define kpkeys_is_linear(addr)	__is_lm_address((unsigned long)(addr))
+
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);
 void kpkeys_set_pud(pud_t *pudp, pud_t pud);
+void kpkeys_set_p4d(p4d_t *p4dp, p4d_t p4d);
+void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd);
+void kpkeys_set_swapper(pgd_t *pgdp, pgd_t pgd);
+pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd);
 bool kpkeys_refuse_run(pte_t *ptep, pte_t pte, unsigned long nr);
-bool kpkeys_refuse_entry(const void *entry, u64 value, unsigned long size);
+bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size);
 bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags);
 void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 		     unsigned int nr);

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links between tables. Which page becomes a table, is put under an entry or
+ * is freed, is said by ordinary data: struct page, lists, batches. So the table
+ * of frames says of each table what level it is of and whether an entry leads
+ * to it. A table is linked once, and freed when it is linked no more.
+ */
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_ptp.h>
+#include <linux/mm.h>
+#include <linux/panic.h>
+
+#include <asm/kpkeys_entries.h>
+
+#include "internal.h"
+
+/* Levels of what holds no table, and of the half that user space runs on. */
+#define LEVEL_FREE	0
+#define LEVEL_USER_PGD	6
+#define LEVEL_TAKEN	7
+
+#define FREE	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_NONE)
+#define TAKEN	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_NONE)
+#define KEPT	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)
+
+/*
+ * Takes the place of a table that is not to be filled. No CPU walks it. Until
+ * it is there, tables have not been entered, and all is well.
+ */
+static void *no_table __ro_after_init;
+
+static u8 *frame_at(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	if (index >= kpkeys_frames.nr)
+		return NULL;
+	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
+}
+
+static u8 *frame_of(const void *page)
+{
+	return frame_at(PHYS_PFN(__pa(page)));
+}
+
+static unsigned int level_of(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_LEVEL) >> 3;
+}
+
+static enum kpkeys_link link_of(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_LINK) >> 6;
+}
+
+static bool is_table(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_KIND) == KPKEYS_FRAME_TABLE;
+}
+
+/**
+ * kpkeys_entry_pfn - the page frame that an entry is in
+ * @entry: in a table, or on a stack, which vmalloc() may have mapped
+ */
+unsigned long kpkeys_entry_pfn(const void *entry)
+{
+	if (likely(kpkeys_is_linear(entry)))
+		return PHYS_PFN(__pa(entry));
+	return PHYS_PFN(arch_kpkeys_phys((unsigned long)entry));
+}
+
+/**
+ * kpkeys_table_level - what level a table is of that CPUs may walk
+ * @pfn: any page frame
+ *
+ * Return: KPKEYS_LEVEL_*, or 0 if it is no table or not linked.
+ */
+int kpkeys_table_level(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame) || link_of(frame) < KPKEYS_LINK_ONE)
+		return 0;
+	return min(level_of(frame), KPKEYS_LEVEL_PGD);
+}
+
+/**
+ * kpkeys_table_links - how a table is linked
+ * @pfn: its page frame
+ */
+enum kpkeys_link kpkeys_table_links(unsigned long pfn)
+{
+	return link_of(kpkeys_frame_byte(pfn));
+}
+
+/* ---- pages of the pool; in a section ---- */
+
+/**
+ * kpkeys_table_take - a page leaves the pool, to become a table
+ * @page: its address
+ *
+ * Return: false if it is not a free one.
+ */
+bool kpkeys_table_take(const void *page)
+{
+	u8 *frame = frame_of(page), old = FREE;
+
+	if (unlikely(!no_table))
+		return true;
+	return frame && try_cmpxchg(frame, &old, TAKEN);
+}
+
+/**
+ * kpkeys_table_put - a page comes back to the pool
+ * @page: its address
+ *
+ * Return: false if it is free, is to be linked or is, or is never a table.
+ */
+bool kpkeys_table_put(const void *page)
+{
+	u8 *frame = frame_of(page), old;
+
+	if (unlikely(!no_table))
+		return true;
+	if (!frame)
+		return false;
+	old = READ_ONCE(*frame);
+	do {
+		if (!is_table(old) || old == FREE || link_of(old))
+			return false;
+	} while (!try_cmpxchg(frame, &old, FREE));
+	return true;
+}
+
+/**
+ * kpkeys_table_is_free - is this page waiting in the pool?
+ * @page: its address
+ */
+bool kpkeys_table_is_free(const void *page)
+{
+	return kpkeys_frame_byte(PHYS_PFN(__pa(page))) == FREE;
+}
+
+/**
+ * kpkeys_table_keep - a page of the pool is never to become a table
+ * @page: its address
+ */
+void kpkeys_table_keep(const void *page)
+{
+	u8 *frame = frame_of(page);
+
+	guard(kpkeys_hardened_pgtables)();
+	if (no_table && frame)
+		WRITE_ONCE(*frame, KEPT);
+}
+
+/**
+ * kpkeys_table_release - such a page may be one again, or leave the pool
+ * @page: its address
+ */
+void kpkeys_table_release(const void *page)
+{
+	u8 *frame = frame_of(page), old = KEPT;
+
+	if (frame)
+		try_cmpxchg(frame, &old, FREE);
+}
+
+/**
+ * kpkeys_table_leave - a page is nobody's table any more
+ * @pfn: its page frame
+ *
+ * Return: false if it is one that is in use.
+ */
+bool kpkeys_table_leave(unsigned long pfn)
+{
+	u8 *frame = frame_at(pfn), old;
+
+	guard(kpkeys_hardened_pgtables)();
+	if (!frame || !*frame)
+		return true;
+	old = READ_ONCE(*frame);
+	do {
+		if (is_table(old) && old != FREE && no_table)
+			return false;
+	} while (!try_cmpxchg(frame, &old, KPKEYS_FRAME_ORDINARY));
+	return true;
+}
+
+/* ---- links; in a section ---- */
+
+static bool claim(unsigned long pfn, unsigned int level, enum kpkeys_link link)
+{
+	u8 *frame = frame_at(pfn), old;
+
+	if (!frame)
+		return false;
+	old = READ_ONCE(*frame);
+	do {
+		if (old != TAKEN && old != KPKEYS_TABLE(level, KPKEYS_LINK_NONE) &&
+		    (old != KPKEYS_TABLE(level, KPKEYS_LINK_CLAIMED) ||
+		     link == KPKEYS_LINK_CLAIMED))
+			return false;
+	} while (!try_cmpxchg(frame, &old, KPKEYS_TABLE(level, link)));
+	return true;
+}
+
+/* From one kind of link to another; all else stays. */
+static void change(unsigned long pfn, enum kpkeys_link from, enum kpkeys_link to)
+{
+	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0;
+
+	while (is_table(old) && link_of(old) == from)
+		if (try_cmpxchg(frame, &old, KPKEYS_TABLE(level_of(old), to)))
+			break;
+}
+
+/* What several entries lead to stays. */
+static void unlink(unsigned long pfn)
+{
+	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_NONE);
+}
+
+/* With isolation an entry for user space says what the kernel's half says. */
+static unsigned long shadowed(const u64 *entry, u8 parent)
+{
+	if (level_of(parent) != LEVEL_USER_PGD)
+		return 0;
+	return kpkeys_table_pfn(READ_ONCE(*(entry - PTRS_PER_PGD)));
+}
+
+/**
+ * kpkeys_is_shadow - does an entry say what the other half of its table says?
+ * @entry: in a page table
+ */
+bool kpkeys_is_shadow(const u64 *entry)
+{
+	u8 parent = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+
+	return shadowed(entry, parent) &&
+	       shadowed(entry, parent) == kpkeys_table_pfn(*entry);
+}
+
+static bool exchange(u64 *entry, u64 value, unsigned int level, u8 parent,
+		     u64 *old)
+{
+	unsigned long pfn = kpkeys_table_pfn(value), before;
+	unsigned long shadow = shadowed(entry, parent);
+	bool claimed = !pfn || pfn == shadow;
+
+	guard(kpkeys_hardened_pgtables)();
+	*old = READ_ONCE(*entry);
+	do {
+		before = kpkeys_table_pfn(*old);
+		if (!claimed && before != pfn)
+			claimed = claim(pfn, level, KPKEYS_LINK_ONE);
+		if (!claimed && before != pfn)
+			return false;
+	} while (!try_cmpxchg(entry, old, value));
+	if (before && before != pfn && before != shadow)
+		unlink(before);
+	return true;
+}
+
+static const char *why_not(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame))
+		return kpkeys_frame_name(pfn);
+	if (link_of(frame) >= KPKEYS_LINK_ONE)
+		return "a page table in use";
+	return "a page that is no such table";
+}
+
+static bool refuse_link(u64 value)
+{
+	unsigned long pfn = kpkeys_table_pfn(value);
+
+	return kpkeys_refuse("use as a page table", why_not(pfn),
+			     pfn_to_kaddr(pfn), NULL);
+}
+
+/*
+ * On a stack: it is filled by way of this entry before it is linked. Tables
+ * that no CPU walks yet and that are ordinary memory, such as those that kexec
+ * prepares, are not looked at.
+ */
+static void prepare(u64 *entry, u64 value, unsigned int level)
+{
+	unsigned long pfn = kpkeys_table_pfn(value);
+	bool fits = !pfn || kpkeys_frame(pfn) != KPKEYS_FRAME_TABLE;
+
+	if (!fits) {
+		guard(kpkeys_hardened_pgtables)();
+		fits = claim(pfn, level, KPKEYS_LINK_CLAIMED);
+	} else if (!value) {
+		guard(kpkeys_hardened_pgtables)();
+		change(kpkeys_table_pfn(*entry), KPKEYS_LINK_CLAIMED,
+		       KPKEYS_LINK_NONE);
+	}
+	if (!fits && refuse_link(value))
+		value = kpkeys_with_table(value, __pa(no_table));
+	WRITE_ONCE(*entry, value);
+}
+
+static unsigned int level_below(u8 parent)
+{
+	unsigned int level = level_of(parent);
+
+	return level > KPKEYS_LEVEL_PTE && level <= KPKEYS_LEVEL_PGD ?
+	       level - 1 : KPKEYS_LEVEL_PTE;
+}
+
+static u64 swap_entry(u64 *entry, u64 value)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return xchg(entry, value);
+}
+
+static bool write_entry(u64 *entry, u64 value, unsigned int level, u64 *old)
+{
+	u8 parent = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+
+	/* What is linked before links are entered is entered with them. */
+	if (unlikely(!no_table)) {
+		*old = swap_entry(entry, value);
+		return true;
+	}
+	if (!is_table(parent)) {
+		*old = READ_ONCE(*entry);
+		prepare(entry, value, level);
+		return true;
+	}
+	if (likely(exchange(entry, value, level ?: level_below(parent), parent,
+			    old)))
+		return true;
+	if (refuse_link(value))
+		return false;
+	*old = swap_entry(entry, value);
+	return true;
+}
+
+/**
+ * kpkeys_set_entry - write an entry that may lead to a table
+ * @entry: where
+ * @value: what; if it maps memory, that was looked at
+ * @level: of the table that it leads to; 0: of the one below that of @entry
+ *
+ * Reports a link to what must not become a table there.
+ *
+ * Return: false if it was not written; in audit mode it is.
+ */
+bool kpkeys_set_entry(void *entry, u64 value, unsigned int level)
+{
+	u64 old;
+
+	return write_entry(entry, value, level, &old);
+}
+
+/**
+ * kpkeys_exchange_entry - write an entry that may lead to a table
+ * @entry: where
+ * @value: what; if it maps memory, that was looked at
+ * @level: as for kpkeys_set_entry()
+ *
+ * Return: what was there, and still is if @value must not be written.
+ */
+u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level)
+{
+	u64 old;
+
+	write_entry(entry, value, level, &old);
+	return old;
+}
+
+/**
+ * kpkeys_share_table - one more entry is going to lead to a table of the kernel
+ * @pfn: the table; it is never freed again
+ */
+void kpkeys_share_table(unsigned long pfn)
+{
+	guard(kpkeys_hardened_pgtables)();
+	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
+}
+
+/**
+ * kpkeys_link_root - CPUs may begin at a table
+ * @pgd: as it was allocated, with the half that user space runs on
+ *
+ * In a section.
+ *
+ * Return: false if it must not be one.
+ */
+bool kpkeys_link_root(const pgd_t *pgd)
+{
+	unsigned long pfn = PHYS_PFN(__pa(pgd));
+
+	if (unlikely(!no_table))
+		return true;
+	if (!claim(pfn, KPKEYS_LEVEL_PGD, KPKEYS_LINK_ONE))
+		return false;
+	return KPKEYS_ROOT_SIZE == PAGE_SIZE ||
+	       claim(pfn + 1, LEVEL_USER_PGD, KPKEYS_LINK_ONE);
+}
+
+/**
+ * kpkeys_unlink_root - a table is about to be freed where CPUs began
+ * @pgd: the table
+ *
+ * In a section.
+ */
+void kpkeys_unlink_root(const pgd_t *pgd)
+{
+	unsigned long pfn = PHYS_PFN(__pa(pgd));
+
+	unlink(pfn);
+	if (KPKEYS_ROOT_SIZE > PAGE_SIZE)
+		unlink(pfn + 1);
+}
+
+/* ---- what is linked already ---- */
+
+static bool mark(void *ptp, int level, const char *name, void *arg)
+{
+	u8 *frame = frame_of(ptp);
+	bool again;
+
+	guard(kpkeys_hardened_pgtables)();
+	again = link_of(*frame) >= KPKEYS_LINK_ONE;
+	WRITE_ONCE(*frame, KPKEYS_TABLE(level, again ? KPKEYS_LINK_SHARED :
+						       KPKEYS_LINK_ONE));
+	return !again;
+}
+
+/**
+ * kpkeys_mark_user_half - enter the second page of a top-level table
+ * @pgd: the first one, made while the kernel starts
+ */
+void __init kpkeys_mark_user_half(const pgd_t *pgd)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*frame_at(PHYS_PFN(__pa(pgd)) + 1),
+		   KPKEYS_TABLE(LEVEL_USER_PGD, KPKEYS_LINK_ONE));
+}
+
+/**
+ * kpkeys_links_of - enter what a top-level table leads to
+ * @pgd: made while the kernel starts
+ */
+void __init kpkeys_links_of(pgd_t *pgd)
+{
+	kpkeys_walk_pgd(pgd, KPKEYS_WALK_ALL, "", mark, NULL);
+}
+
+/**
+ * kpkeys_links_init - enter the tables that are there when the kernel starts
+ */
+void __init kpkeys_links_init(void)
+{
+	void *table = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+
+	if (!table)
+		panic("kpkeys: no memory for a page table that is none");
+	kpkeys_walk_kernel(mark, NULL);
+	arch_kpkeys_share_tables();
+	no_table = table;
+	kpkeys_table_keep(table);
+}
