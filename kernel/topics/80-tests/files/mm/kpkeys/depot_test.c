@@ -98,8 +98,7 @@ static void test_free_without_key_is_refused(struct kunit *test)
 
 	kpkeys_ptp_free(page, 0);
 	KUNIT_EXPECT_EQ(test, errors(), before + 1);
-	KUNIT_EXPECT_FALSE(test, kpkeys_ptp_is_free(page));
-	set_page_private(page, 0);
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_is_free(page_address(page)));
 	__free_page(page);
 }
 
@@ -225,6 +224,13 @@ static struct page *pair_of(struct kunit *test)
 	return pair;
 }
 
+/* In use, says the table of frames, while it waits in the pool. */
+static void spoil(struct page *page)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_table_take(page_address(page));
+}
+
 /* Its other half is fine, and must not be lost with it. */
 static void alloc_beside(struct kunit *test, unsigned int bad)
 {
@@ -234,7 +240,7 @@ static void alloc_beside(struct kunit *test, unsigned int bad)
 
 	scoped_guard(irqsave) {
 		kpkeys_ptp_free(pair, 1);
-		set_page_private(pair + bad, 1);
+		spoil(pair + bad);
 		other = kpkeys_ptp_alloc(GFP_ATOMIC, 1, NUMA_NO_NODE);
 		found = is_in_depot(pair + !bad);
 	}
@@ -243,7 +249,6 @@ static void alloc_beside(struct kunit *test, unsigned int bad)
 	KUNIT_EXPECT_FALSE(test, is_in_depot(pair + bad));
 	if (other)
 		kpkeys_ptp_free(other, 1);
-	set_page_private(pair + bad, 0);
 	kpkeys_ptp_free(pair + bad, 0);
 }
 
@@ -344,7 +349,7 @@ static void look_at_message(void *data, const char *text, size_t len)
 	printed_open += raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT;
 }
 
-/* The page is found inside a section: by its mark, in the magazine. */
+/* The page is found inside a section, in the magazine. */
 static void find_corruption(struct kunit *test)
 {
 	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, numa_mem_id()), *other;
@@ -352,13 +357,12 @@ static void find_corruption(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	scoped_guard(irqsave) {
 		kpkeys_ptp_free(page, 0);
-		set_page_private(page, 1);
+		spoil(page);
 		other = kpkeys_ptp_alloc(GFP_ATOMIC, 0, numa_mem_id());
 	}
 	KUNIT_EXPECT_PTR_NE(test, other, page);
 	if (other)
 		kpkeys_ptp_free(other, 0);
-	set_page_private(page, 0);
 	kpkeys_ptp_free(page, 0);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the KUnit suites share: a page-table page of their own. */
+#include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
@@ -67,6 +68,44 @@ unsigned long kpkeys_test_publishes(void)
 }
 
 /**
+ * kpkeys_test_set_frame - forge what the table of frames says of a page
+ * @page: in a kernel mapping
+ * @value: what it is to say
+ *
+ * Return: what it said.
+ */
+u8 kpkeys_test_set_frame(void *page, u8 value)
+{
+	unsigned long pfn = PHYS_PFN(arch_kpkeys_phys((unsigned long)page));
+	u8 *frame = &kpkeys_frames.page[pfn / KPKEYS_FRAMES_PER_PAGE]
+				       [pfn % KPKEYS_FRAMES_PER_PAGE];
+
+	guard(kpkeys_hardened_pgtables)();
+	return xchg(frame, value);
+}
+
+/**
+ * kpkeys_test_key - take the key from a table in use, or give it back
+ * @page: in a kernel mapping
+ * @pkey: KPKEYS_PKEY_*
+ * @alias: that of its other mappings as well
+ *
+ * Return: 0 or -errno.
+ */
+int kpkeys_test_key(void *page, int pkey, bool alias)
+{
+	static u8 saved;
+	int ret;
+
+	if (pkey == KPKEYS_PKEY_DEFAULT)
+		saved = kpkeys_test_set_frame(page, KPKEYS_FRAME_TABLE);
+	ret = kpkeys_set_pkey(page, 1, pkey, alias);
+	if (pkey != KPKEYS_PKEY_DEFAULT)
+		kpkeys_test_set_frame(page, saved);
+	return ret;
+}
+
+/**
  * kpkeys_test_expect_clean - run the checker; every table has its key
  * @test: the test
  */
@@ -74,9 +113,15 @@ void kpkeys_test_expect_clean(struct kunit *test)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
 						   GFP_KERNEL);
+	unsigned int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, check);
 	kpkeys_check(check);
+	for (i = 0; i < check->nr_findings; i++)
+		kunit_info(test, "%s pfn %lx level %s of %s\n",
+			   check->finding[i].what, check->finding[i].pfn,
+			   kpkeys_level_name(check->finding[i].level),
+			   check->finding[i].name);
 	KUNIT_EXPECT_TRUE(test, check->ok);
 	KUNIT_EXPECT_GT(test, check->ptp_total, 0);
 	KUNIT_EXPECT_EQ(test, check->ptp_unkeyed, 0);

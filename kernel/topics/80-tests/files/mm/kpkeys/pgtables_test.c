@@ -32,10 +32,10 @@ static void test_checker_sees_unkeyed(struct kunit *test)
 						   GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, check);
-	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_pkey(lm_alias(init_mm.pgd), 1,
+	KUNIT_ASSERT_EQ(test, 0, kpkeys_test_key(lm_alias(init_mm.pgd),
 						 KPKEYS_PKEY_DEFAULT, true));
 	kpkeys_check(check);
-	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_pkey(lm_alias(init_mm.pgd), 1,
+	KUNIT_EXPECT_EQ(test, 0, kpkeys_test_key(lm_alias(init_mm.pgd),
 						 KPKEYS_PKEY_PGTABLES, true));
 	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_GT(test, check->ptp_unkeyed, 0);
@@ -135,10 +135,10 @@ static void expect_aliases(struct kunit *test, unsigned long nr)
 
 static void test_checker_sees_alias(struct kunit *test)
 {
-	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_pkey(swapper_pg_dir, 1,
+	KUNIT_ASSERT_EQ(test, 0, kpkeys_test_key(swapper_pg_dir,
 						 KPKEYS_PKEY_DEFAULT, false));
 	expect_aliases(test, 1);
-	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_pkey(swapper_pg_dir, 1,
+	KUNIT_EXPECT_EQ(test, 0, kpkeys_test_key(swapper_pg_dir,
 						 KPKEYS_PKEY_PGTABLES, false));
 	expect_aliases(test, 0);
 }

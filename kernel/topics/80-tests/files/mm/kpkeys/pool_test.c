@@ -16,7 +16,7 @@ static bool is_keyed(struct page *page)
 static void test_pool_pages_are_keyed(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, is_keyed(kpkeys_test_ptp));
-	KUNIT_EXPECT_FALSE(test, kpkeys_ptp_is_free(kpkeys_test_ptp));
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_is_free(page_address(kpkeys_test_ptp)));
 }
 
 static void test_pool_pairs_are_aligned(struct kunit *test)

@@ -9,6 +9,7 @@
 #include <asm/cpufeature.h>
 #include <asm/kpkeys_mm.h>
 
+#include <linux/kpkeys_ptp.h>
 #include <linux/kpkeys_test.h>
 #include "kpkeys.h"
 
@@ -107,23 +108,47 @@ static void test_nested_callbacks_run_shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
 }
 
+static u64 *new_table(pmd_t *pmdp)
+{
+	void *table = ptp_alloc(GFP_KERNEL, 0);
+
+	if (table)
+		set_pmd(pmdp, __pmd(_KERNPG_TABLE | __pa(table)));
+	return table;
+}
+
+static void free_table(pmd_t *pmdp, u64 *table)
+{
+	pmd_clear(pmdp);
+	ptp_free(table, 0);
+}
+
 /* Where the kernel copies entries to may come from data that anybody can write. */
 static void test_copy_writes_tables_only(struct kunit *test)
 {
-	u64 *table = page_address(kpkeys_test_ptp), entry[2] = { 16, 32 };
+	pmd_t *parent = page_address(kpkeys_test_ptp);
+	u64 *from = new_table(parent), *to = new_table(parent + 1);
 	u64 *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	unsigned long *state = &per_cpu_ptr(&kpkeys_cpu, 0)->audit_flags;
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
-	kpkeys_copy_entries(table + 510, entry, 2);
-	KUNIT_EXPECT_EQ(test, table[510], 16);
-	KUNIT_EXPECT_EQ(test, table[511], 32);
-	kpkeys_copy_entries(page, entry, 2);
+	KUNIT_ASSERT_NOT_NULL(test, from);
+	KUNIT_ASSERT_NOT_NULL(test, to);
+	set_pte((pte_t *)from, __pte(16));
+	set_pte((pte_t *)from + 1, __pte(32));
+	kpkeys_copy_entries(to + 510, from, 2);
+	KUNIT_EXPECT_EQ(test, to[510], 16);
+	KUNIT_EXPECT_EQ(test, to[511], 32);
+	kpkeys_copy_entries(page, from, 2);
 	KUNIT_EXPECT_EQ(test, page[0], 0);
-	kpkeys_copy_entries(state, entry, 1);
+	kpkeys_copy_entries(state, from, 1);
 	KUNIT_EXPECT_NE(test, *state, 16);
-	kpkeys_copy_entries(table + 511, entry, 2);
-	KUNIT_EXPECT_EQ(test, table[511], 32);
+	kpkeys_copy_entries(to + 511, from, 2);
+	KUNIT_EXPECT_EQ(test, to[511], 32);
+	kpkeys_copy_entries(parent + 2, from, 1);
+	KUNIT_EXPECT_TRUE(test, pmd_none(parent[2]));
+	free_table(parent, from);
+	free_table(parent + 1, to);
 }
 
 static int label(pte_t *pte, unsigned long addr, void *data)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: where a page table may be linked, and when it may be freed. */
+#include <linux/io.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/vmalloc.h>
+
+#include <asm/kpkeys_entries.h>
+#include <asm/pgalloc.h>
+
+#include "check.h"
+#include "depot.h"
+
+#ifdef CONFIG_X86
+#define TABLE_BITS	_KERNPG_TABLE
+#else
+#define TABLE_BITS	PMD_TYPE_TABLE
+#endif
+
+#define PARENT	((u64 *)page_address(kpkeys_test_ptp))
+
+static struct page *child;
+
+static int links_test_init(struct kunit *test)
+{
+	int ret;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	ret = kpkeys_test_init(test);
+	if (ret)
+		return ret;
+	child = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, child);
+	return 0;
+}
+
+static void links_test_exit(struct kunit *test)
+{
+	if (child)
+		kpkeys_ptp_free(child, 0);
+	child = NULL;
+	kpkeys_test_exit(test);
+}
+
+static u64 to_child(void)
+{
+	return TABLE_BITS | page_to_phys(child);
+}
+
+static bool takes_pmd(unsigned int i)
+{
+	set_pmd((pmd_t *)PARENT + i, __pmd(to_child()));
+	return READ_ONCE(PARENT[i]);
+}
+
+static bool takes_pud(unsigned int i)
+{
+	set_pud((pud_t *)PARENT + i, __pud(to_child()));
+	return READ_ONCE(PARENT[i]);
+}
+
+static void empty(unsigned int i)
+{
+	set_pmd((pmd_t *)PARENT + i, __pmd(0));
+}
+
+static int child_level(void)
+{
+	return kpkeys_table_level(page_to_pfn(child));
+}
+
+static void test_table_is_linked_once(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, child_level(), 0);
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	KUNIT_EXPECT_EQ(test, child_level(), KPKEYS_LEVEL_PTE);
+	KUNIT_EXPECT_FALSE(test, takes_pmd(1));
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	empty(0);
+	KUNIT_EXPECT_EQ(test, child_level(), 0);
+	KUNIT_EXPECT_TRUE(test, takes_pmd(1));
+	empty(1);
+}
+
+/* What stands in it means something else at another level. */
+static void test_table_keeps_its_level(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	empty(0);
+	KUNIT_EXPECT_FALSE(test, takes_pud(0));
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	empty(0);
+}
+
+static void test_replaced_table_is_unlinked(struct kunit *test)
+{
+	struct page *other = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	set_pmd((pmd_t *)PARENT, __pmd(TABLE_BITS | page_to_phys(other)));
+	KUNIT_EXPECT_EQ(test, child_level(), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_table_level(page_to_pfn(other)),
+			KPKEYS_LEVEL_PTE);
+	empty(0);
+	kpkeys_ptp_free(other, 0);
+}
+
+static void test_exchange_unlinks(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	KUNIT_EXPECT_EQ(test, kpkeys_exchange_entry(PARENT, 0, KPKEYS_LEVEL_PTE),
+			to_child());
+	KUNIT_EXPECT_EQ(test, child_level(), 0);
+}
+
+static void test_linked_table_is_not_freed(struct kunit *test)
+{
+	long before = atomic_long_read(&kpkeys_events.freelist_errors);
+
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	kpkeys_ptp_free(child, 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_events.freelist_errors),
+			before + 1);
+	KUNIT_EXPECT_EQ(test, child_level(), KPKEYS_LEVEL_PTE);
+	empty(0);
+}
+
+/* Pages of the pool that hold what the protection knows. */
+static void test_own_pages_are_not_freed(struct kunit *test)
+{
+	unsigned long pfn = page_to_pfn(child);
+	void *frames = kpkeys_frames.page[pfn / KPKEYS_FRAMES_PER_PAGE];
+	long before = atomic_long_read(&kpkeys_events.freelist_errors);
+
+	kpkeys_ptp_free(virt_to_page(frames), 0);
+	kpkeys_ptp_free(virt_to_page(kpkeys_find_region(page_address(child))), 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_events.freelist_errors),
+			before + 2);
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_is_free(frames));
+}
+
+static void test_table_in_use_keeps_its_key(struct kunit *test)
+{
+	void *addr = page_address(child);
+
+	KUNIT_EXPECT_EQ(test, kpkeys_set_pkey(addr, 1, KPKEYS_PKEY_DEFAULT, false),
+			-EBUSY);
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey((unsigned long)addr),
+			KPKEYS_PKEY_PGTABLES);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(page_to_pfn(child)),
+			KPKEYS_FRAME_TABLE);
+}
+
+/* By way of an entry on the stack, as where a huge page is split. */
+static void test_claimed_table_is_not_freed(struct kunit *test)
+{
+	long before = atomic_long_read(&kpkeys_events.freelist_errors);
+	pmd_t pmd = __pmd(0), other = __pmd(0);
+
+	set_pmd(&pmd, __pmd(to_child()));
+	KUNIT_EXPECT_EQ(test, pmd_val(pmd), to_child());
+	kpkeys_ptp_free(child, 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_events.freelist_errors),
+			before + 1);
+	set_pmd(&other, __pmd(to_child()));
+	KUNIT_EXPECT_NE(test, pmd_val(other), to_child());
+	pmd_clear(&pmd);
+}
+
+static void test_claimed_table_is_linked(struct kunit *test)
+{
+	pmd_t pmd = __pmd(0);
+
+	set_pmd(&pmd, __pmd(to_child()));
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	set_pmd(&pmd, __pmd(to_child()));
+	KUNIT_EXPECT_NE(test, pmd_val(pmd), to_child());
+	empty(0);
+}
+
+static void test_linked_table_is_not_filled(struct kunit *test)
+{
+	pmd_t pmd = __pmd(0);
+
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	set_pmd(&pmd, __pmd(to_child()));
+	KUNIT_EXPECT_NE(test, pmd_val(pmd), to_child());
+	KUNIT_EXPECT_NE(test, pmd_val(pmd), 0);
+	empty(0);
+}
+
+/* Flags to say otherwise come from ordinary memory. */
+static void test_new_table_is_empty(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	scoped_guard(kpkeys_hardened_pgtables)
+		memset(page_address(child), 0xff, PAGE_SIZE);
+	empty(0);
+	scoped_guard(irqsave) {
+		kpkeys_ptp_free(child, 0);
+		child = kpkeys_ptp_alloc(GFP_ATOMIC, 0, NUMA_NO_NODE);
+	}
+	KUNIT_ASSERT_NOT_NULL(test, child);
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(page_address(child), 0, PAGE_SIZE),
+			    NULL);
+}
+
+static void expect_findings(struct kunit *test, bool found)
+{
+	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
+						   GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, check);
+	kpkeys_check(check);
+	KUNIT_EXPECT_EQ(test, !!check->mislinked, found);
+	KUNIT_EXPECT_EQ(test, check->ok, !found);
+}
+
+static void plant(pmd_t *pmdp, u64 value)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*pmdp, __pmd(value));
+}
+
+static pmd_t *unused_entry(pmd_t *pmdp)
+{
+	pmd_t *table = PTR_ALIGN_DOWN(pmdp, PAGE_SIZE);
+	unsigned int i;
+
+	for (i = 0; i < PTRS_PER_PMD; i++)
+		if (pmd_none(table[i]))
+			return table + i;
+	return NULL;
+}
+
+/* The table of a vmalloc area gets a second entry; another has a free page. */
+static void test_checker_sees_links(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+	pmd_t *pmdp, *unused;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	pmdp = pmd_off_k((unsigned long)area);
+	unused = unused_entry(pmdp);
+	KUNIT_ASSERT_NOT_NULL(test, unused);
+	plant(unused, pmd_val(*pmdp));
+	expect_findings(test, true);
+	plant(unused, to_child());
+	expect_findings(test, true);
+	plant(unused, 0);
+	expect_findings(test, false);
+	vfree(area);
+}
+
+static struct kunit_case links_cases[] = {
+	KUNIT_CASE(test_table_is_linked_once),
+	KUNIT_CASE(test_table_keeps_its_level),
+	KUNIT_CASE(test_replaced_table_is_unlinked),
+	KUNIT_CASE(test_exchange_unlinks),
+	KUNIT_CASE(test_linked_table_is_not_freed),
+	KUNIT_CASE(test_own_pages_are_not_freed),
+	KUNIT_CASE(test_table_in_use_keeps_its_key),
+	KUNIT_CASE(test_claimed_table_is_not_freed),
+	KUNIT_CASE(test_claimed_table_is_linked),
+	KUNIT_CASE(test_linked_table_is_not_filled),
+	KUNIT_CASE(test_new_table_is_empty),
+	KUNIT_CASE(test_checker_sees_links),
+	{}
+};
+
+static struct kunit_suite links_suite = {
+	.name = "kpkeys-links",
+	.init = links_test_init,
+	.exit = links_test_exit,
+	.test_cases = links_cases,
+};
+
+kunit_test_suite(links_suite);
