@@ -77,6 +77,8 @@
 	X(memcg_statistics,	"memcg-statistics",	0)		\
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
 	X(jump_label,		"jump-label",		0)		\
+	X(patch_queue,		"patch-queue",		0)		\
+	X(jit_pack,		"jit-pack",		0)		\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
 
 #define X(function, name, needs) enum outcome function(void);

