@@ -32,6 +32,11 @@ typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg)
 #define ARCH_KPKEYS_USER_PGDS	(PTRS_PER_PGD / 2)
 #endif
 
+/* Do all mappings of a module's memory become read-only with it? */
+#ifndef ARCH_KPKEYS_ALIASES_FOLLOW
+#define ARCH_KPKEYS_ALIASES_FOLLOW	true
+#endif
+
 void kpkeys_walk_pgd(pgd_t *pgd, int halves, const char *name,
 		     kpkeys_ptp_fn fn, void *arg);
 void kpkeys_walk_entry(pgd_t *pgdp, const char *name, kpkeys_ptp_fn fn,
@@ -44,11 +49,13 @@ int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
  * @phys: what the address is mapped to
  * @size: of the page or block, in bytes
  * @pkey: its key; KPKEYS_PKEY_DEFAULT if it is one that protects nothing here
+ * @constant: nobody writes by this mapping, nor runs what is there
  */
 struct kpkeys_leaf {
 	phys_addr_t	phys;
 	unsigned long	size;
 	int		pkey;
+	bool		constant;
 };
 
 /* What the backend implements. Strings of options are for messages. */

@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/init.h>
+#include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
@@ -18,6 +19,7 @@ static void __init key_state(void)
 {
 	unsigned int cpu;
 
+	kpkeys_patching_init();
 	kpkeys_key_static(lm_alias(&kpkeys_state), sizeof(kpkeys_state),
 			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
 	for_each_possible_cpu(cpu) {

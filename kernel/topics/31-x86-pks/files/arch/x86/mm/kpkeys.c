@@ -86,6 +86,7 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	leaf->phys = (val & PTE_PFN_MASK & ~(leaf->size - 1)) |
 		     (addr & (leaf->size - 1));
 	leaf->pkey = pkey_of(val);
+	leaf->constant = (val & (_PAGE_RW | _PAGE_NX)) == _PAGE_NX;
 	return true;
 }
 

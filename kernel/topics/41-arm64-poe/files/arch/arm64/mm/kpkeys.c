@@ -294,6 +294,8 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	pte = __ptep_get(ptep);
 	leaf->phys = __pte_to_phys(pte) + (addr & (leaf->size - 1));
 	leaf->pkey = FIELD_GET(PTE_PO_IDX_MASK, pte_val(pte));
+	leaf->constant = (pte_val(pte) & (PTE_RDONLY | PTE_WRITE | PTE_PXN)) ==
+			 (PTE_RDONLY | PTE_PXN);
 	return true;
 }
 

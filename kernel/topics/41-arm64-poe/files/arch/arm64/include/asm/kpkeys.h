@@ -111,4 +111,7 @@ static __always_inline void arch_kpkeys_publish(void)
 /* User tables are separate: all entries of a top-level table are theirs. */
 #define ARCH_KPKEYS_USER_PGDS	PTRS_PER_PGD
 
+/* See arch/arm64/mm/pageattr.c. */
+#define ARCH_KPKEYS_ALIASES_FOLLOW	rodata_full
+
 #endif /* _ASM_ARM64_KPKEYS_H */

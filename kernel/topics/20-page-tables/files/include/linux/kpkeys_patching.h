@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who may have text patched. Lists of places, keys and packs are ordinary
+ * data; what says that a place in text is to be patched, and how, must be data
+ * that nobody can write.
+ */
+#ifndef _LINUX_KPKEYS_PATCHING_H
+#define _LINUX_KPKEYS_PATCHING_H
+
+#include <linux/kpkeys.h>
+
+struct module;
+struct page;
+
+#ifdef KPKEYS_BUILT_IN
+
+/* What waits to be patched, for the architecture: a page with the state's key. */
+extern u8 kpkeys_patch_queue[PAGE_SIZE];
+
+void kpkeys_patching_init(void);
+void kpkeys_write_queue(void *to, const void *value, size_t len);
+bool __kpkeys_refuse_site(const void *site, size_t size, const void *start,
+			  const void *stop, unsigned long code);
+bool __kpkeys_refuse_text(const void *addr, struct page *page);
+bool __kpkeys_refuse_copy(const void *to);
+int __kpkeys_module_comes(const struct module *mod);
+void __kpkeys_module_came(const struct module *mod);
+
+#else
+
+static __maybe_unused u8 kpkeys_patch_queue[PAGE_SIZE] __aligned(PAGE_SIZE);
+
+static inline void kpkeys_write_queue(void *to, const void *value, size_t len)
+{
+	memcpy(to, value, len);
+}
+
+static inline bool __kpkeys_refuse_site(const void *site, size_t size,
+					const void *start, const void *stop,
+					unsigned long code)
+{
+	return false;
+}
+
+static inline bool __kpkeys_refuse_text(const void *addr, struct page *page)
+{
+	return false;
+}
+
+static inline bool __kpkeys_refuse_copy(const void *to)
+{
+	return false;
+}
+
+static inline int __kpkeys_module_comes(const struct module *mod)
+{
+	return 0;
+}
+
+static inline void __kpkeys_module_came(const struct module *mod) { }
+
+#endif /* KPKEYS_BUILT_IN */
+
+/**
+ * kpkeys_refuse_site - may what a site says not be done to text?
+ * @site: a jump entry or the site of a static call
+ * @start: the kernel's own table of such
+ * @stop: its end
+ * @code: what is to be patched
+ *
+ * Return: true if text must not be patched, in audit mode never.
+ */
+#define kpkeys_refuse_site(site, start, stop, code)			\
+	(kpkeys_pgtables_enabled() &&					\
+	 __kpkeys_refuse_site(site, sizeof(*(site)), start, stop, code))
+
+/**
+ * kpkeys_refuse_text - may a page not be mapped to patch text in it?
+ * @addr: what is to be patched
+ * @page: the page that it is in
+ *
+ * Return: true if it must not, in audit mode never.
+ */
+static inline bool kpkeys_refuse_text(const void *addr, struct page *page)
+{
+	return kpkeys_pgtables_enabled() && __kpkeys_refuse_text(addr, page);
+}
+
+/**
+ * kpkeys_refuse_copy - may code not be copied to an address?
+ * @to: where it would be, which must not be the kernel's own text
+ *
+ * Return: true if it must not, in audit mode never.
+ */
+static inline bool kpkeys_refuse_copy(const void *to)
+{
+	return kpkeys_pgtables_enabled() && __kpkeys_refuse_copy(to);
+}
+
+/**
+ * kpkeys_module_comes - the text of a module may be patched from now on
+ * @mod: the module, whose sites can still be written
+ *
+ * Return: 0 or -errno.
+ */
+static inline int kpkeys_module_comes(const struct module *mod)
+{
+	return kpkeys_pgtables_enabled() ? __kpkeys_module_comes(mod) : 0;
+}
+
+/**
+ * kpkeys_module_came - the sites of a module are read-only now, or it goes
+ * @mod: the module
+ */
+static inline void kpkeys_module_came(const struct module *mod)
+{
+	if (kpkeys_pgtables_enabled())
+		__kpkeys_module_came(mod);
+}
+
+#endif /* _LINUX_KPKEYS_PATCHING_H */

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Text is patched where read-only data says so: the kernel's own text by its
+ * own tables of places, that of a module by the module's, and nothing else
+ * that is read-only at all.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/init.h>
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_patching.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/range.h>
+#include <linux/string.h>
+#include <asm/mmu_context.h>
+#include <asm/sections.h>
+
+#include "internal.h"
+
+u8 kpkeys_patch_queue[PAGE_SIZE] __aligned(PAGE_SIZE);
+
+/**
+ * struct coming - a module whose sites are not read-only yet
+ * @mod: which, or NULL
+ * @sites: where they are, among what becomes read-only after init
+ * @text: what they may have patched
+ * @init: likewise
+ */
+struct coming {
+	const struct module	*mod;
+	struct range		sites;
+	struct range		text;
+	struct range		init;
+};
+
+/* In a page of its own, as the queue is. */
+static union {
+	struct coming	mods[PAGE_SIZE / sizeof(struct coming)];
+	u8		page[PAGE_SIZE];
+} coming __aligned(PAGE_SIZE);
+
+/* Who forges it may have records mixed up, and modules refused. */
+static DEFINE_MUTEX(coming_lock);
+
+/**
+ * kpkeys_patching_init - key what is in force while text is patched
+ */
+void __init kpkeys_patching_init(void)
+{
+	kpkeys_key_static(lm_alias(kpkeys_patch_queue), PAGE_SIZE,
+			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+	kpkeys_key_static(lm_alias(&coming), PAGE_SIZE, KPKEYS_PKEY_STATE,
+			  &kpkeys_state.state_pages);
+}
+
+/**
+ * kpkeys_write_queue - add to what waits to be patched
+ * @to: in kpkeys_patch_queue
+ * @value: what to write
+ * @len: how much
+ */
+void kpkeys_write_queue(void *to, const void *value, size_t len)
+{
+	size_t at = to - (void *)kpkeys_patch_queue;
+
+	if (WARN_ON_ONCE(at > PAGE_SIZE || len > PAGE_SIZE - at))
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	memcpy(kpkeys_patch_queue + at, value, len);
+}
+
+static bool is_in(const struct range *range, unsigned long addr)
+{
+	return addr >= range->start && addr < range->end;
+}
+
+/* ---- modules that come ---- */
+
+static struct range range_of(const struct module *mod, enum mod_mem_type type)
+{
+	unsigned long start = (unsigned long)mod->mem[type].base;
+
+	return (struct range) { start, start + mod->mem[type].size };
+}
+
+static void set_coming(struct coming *each, const struct module *mod)
+{
+	struct range sites = range_of(mod, MOD_RO_AFTER_INIT);
+	struct range text = range_of(mod, MOD_TEXT);
+	struct range init = range_of(mod, MOD_INIT_TEXT);
+
+	guard(kpkeys_hardened_pgtables)();
+	each->mod = mod;
+	each->sites = sites;
+	each->text = text;
+	each->init = init;
+}
+
+static struct coming *find_coming(const struct module *mod)
+{
+	struct coming *each = coming.mods;
+
+	for (; each < coming.mods + ARRAY_SIZE(coming.mods); each++)
+		if (each->mod == mod)
+			return each;
+	return NULL;
+}
+
+int __kpkeys_module_comes(const struct module *mod)
+{
+	struct coming *each;
+
+	guard(mutex)(&coming_lock);
+	each = find_coming(NULL);
+	if (!each) {
+		pr_err("module %s: too many others are being loaded\n",
+		       mod->name);
+		return -EBUSY;
+	}
+	set_coming(each, mod);
+	return 0;
+}
+
+void __kpkeys_module_came(const struct module *mod)
+{
+	struct coming *each;
+
+	guard(mutex)(&coming_lock);
+	each = find_coming(mod);
+	if (!each)
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	memset(each, 0, sizeof(*each));
+}
+
+static bool may_come(unsigned long site, unsigned long code)
+{
+	struct coming *each = coming.mods;
+
+	for (; each < coming.mods + ARRAY_SIZE(coming.mods); each++)
+		if (is_in(&each->sites, site) &&
+		    (is_in(&each->text, code) || is_in(&each->init, code)))
+			return true;
+	return false;
+}
+
+/* ---- places in text ---- */
+
+static bool is_constant(unsigned long addr)
+{
+	struct kpkeys_leaf leaf, alias;
+
+	if (!arch_kpkeys_leaf(addr, &leaf) || !leaf.constant)
+		return false;
+	if (kpkeys_frame(PHYS_PFN(leaf.phys)) != KPKEYS_FRAME_ORDINARY)
+		return false;
+	return !arch_kpkeys_leaf((unsigned long)__va(leaf.phys), &alias) ||
+	       alias.constant || !ARCH_KPKEYS_ALIASES_FOLLOW;
+}
+
+/* Those of a module, when it has been loaded: by each mapping of them. */
+static bool is_readonly(unsigned long site, size_t size)
+{
+	if (!IS_ENABLED(CONFIG_STRICT_MODULE_RWX) || !rodata_enabled)
+		return true;
+	return is_constant(site) && is_constant(site + size - 1);
+}
+
+static bool is_image(unsigned long code)
+{
+	unsigned long pfn = PHYS_PFN(arch_kpkeys_phys(code));
+
+	return kpkeys_frame(pfn) == KPKEYS_FRAME_READONLY;
+}
+
+bool __kpkeys_refuse_site(const void *site, size_t size, const void *start,
+			  const void *stop, unsigned long code)
+{
+	unsigned long addr = (unsigned long)site;
+
+	if (site >= start && site < stop && !((site - start) % size))
+		return false;
+	if (!is_image(code) &&
+	    (may_come(addr, code) || is_readonly(addr, size)))
+		return false;
+	return kpkeys_refuse("patching", "text by a site that can be written",
+			     (void *)code, NULL);
+}
+
+/* The kernel's text only by its address: what is copied to others goes astray. */
+bool __kpkeys_refuse_text(const void *addr, struct page *page)
+{
+	enum kpkeys_frame frame = kpkeys_frame(page_to_pfn(page));
+
+	if (frame == KPKEYS_FRAME_ORDINARY ||
+	    (frame == KPKEYS_FRAME_READONLY &&
+	     __is_kernel_text((unsigned long)addr)))
+		return false;
+	return kpkeys_refuse("patching", "what is no text", addr, NULL);
+}
+
+bool __kpkeys_refuse_copy(const void *to)
+{
+	return __is_kernel_text((unsigned long)to) &&
+	       kpkeys_refuse("copying", "code to the kernel's text", to, NULL);
+}

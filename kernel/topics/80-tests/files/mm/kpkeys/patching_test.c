@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: who may have text patched. */
+#include <linux/bpf.h>
+#include <linux/jump_label.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_patching.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/set_memory.h>
+#include <linux/static_call.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include <asm/sections.h>
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+#include <asm/nops.h>
+#endif
+
+#include "internal.h"
+
+#define TEXT	((void *)_stext)
+#define CODE	((unsigned long)_stext)
+
+/* Suites run before text becomes read-only. */
+static void enter_text(void *at)
+{
+	at = PTR_ALIGN_DOWN(at, PAGE_SIZE);
+	kpkeys_frames_readonly(at, at + PAGE_SIZE);
+}
+
+static void leave_text(void *at)
+{
+	kpkeys_frames_sync(PTR_ALIGN_DOWN(at, PAGE_SIZE), 1);
+}
+
+static bool is_refused(const struct jump_entry *entry, unsigned long code)
+{
+	return kpkeys_refuse_site(entry, __start___jump_table,
+				  __stop___jump_table, code);
+}
+
+static void test_own_entries_are_believed(struct kunit *test)
+{
+	enter_text(TEXT);
+	KUNIT_EXPECT_FALSE(test, is_refused(__start___jump_table, CODE));
+	KUNIT_EXPECT_FALSE(test, is_refused(__stop___jump_table - 1, CODE));
+	KUNIT_EXPECT_TRUE(test, is_refused(__stop___jump_table, CODE));
+	/* Across two of them. */
+	KUNIT_EXPECT_TRUE(test, is_refused((void *)__start___jump_table + 4,
+					   CODE));
+	leave_text(TEXT);
+}
+
+static void test_writable_entries_are_refused(struct kunit *test)
+{
+	struct jump_entry *entry = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	enter_text(TEXT);
+	KUNIT_EXPECT_TRUE(test, is_refused(entry, CODE));
+	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
+	leave_text(TEXT);
+}
+
+/* As a module's, once it is loaded. */
+static void test_readonly_entries_patch_no_image(struct kunit *test)
+{
+	struct jump_entry *entry = vmalloc(PAGE_SIZE);
+
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	set_memory_ro((unsigned long)entry, 1);
+	enter_text(TEXT);
+	KUNIT_EXPECT_FALSE(test, is_refused(entry, (unsigned long)entry));
+	KUNIT_EXPECT_TRUE(test, is_refused(entry, CODE));
+	leave_text(TEXT);
+	set_memory_rw((unsigned long)entry, 1);
+	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
+	vfree(entry);
+}
+
+/* Code that can be run is no data: filters have constants of user space. */
+static void test_text_is_no_entry(struct kunit *test)
+{
+	struct jump_entry *entry = vmalloc(PAGE_SIZE);
+
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	set_memory_rox((unsigned long)entry, 1);
+	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
+	set_memory_nx((unsigned long)entry, 1);
+	set_memory_rw((unsigned long)entry, 1);
+	vfree(entry);
+}
+
+#ifdef CONFIG_MODULES
+static void test_modules_patch_their_text(struct kunit *test)
+{
+	struct module *mod = kunit_kzalloc(test, sizeof(*mod), GFP_KERNEL);
+	void *sites = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	void *text = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_TRUE(test, mod && sites && text);
+	mod->mem[MOD_RO_AFTER_INIT].base = sites;
+	mod->mem[MOD_RO_AFTER_INIT].size = PAGE_SIZE;
+	mod->mem[MOD_TEXT].base = text;
+	mod->mem[MOD_TEXT].size = PAGE_SIZE;
+	KUNIT_EXPECT_TRUE(test, is_refused(sites, (unsigned long)text));
+	KUNIT_ASSERT_EQ(test, kpkeys_module_comes(mod), 0);
+	KUNIT_EXPECT_FALSE(test, is_refused(sites, (unsigned long)text));
+	KUNIT_EXPECT_TRUE(test, is_refused(sites, (unsigned long)sites));
+	KUNIT_EXPECT_TRUE(test, is_refused(text, (unsigned long)text));
+	kpkeys_module_came(mod);
+	KUNIT_EXPECT_TRUE(test, is_refused(sites, (unsigned long)text));
+}
+#endif
+
+static void test_text_is_what_is_patched(struct kunit *test)
+{
+	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	void *table = page_address(kpkeys_test_ptp);
+	struct page *text = pfn_to_page(PHYS_PFN(__pa_symbol(_stext)));
+
+	KUNIT_ASSERT_NOT_NULL(test, ordinary);
+	enter_text(TEXT);
+	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_text(ordinary,
+						    virt_to_page(ordinary)));
+	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_text(TEXT, text));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(lm_alias(TEXT), text));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(table, kpkeys_test_ptp));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_copy(TEXT));
+	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_copy(ordinary));
+	leave_text(TEXT);
+}
+
+#ifdef CONFIG_BPF_JIT
+/* What is there already, so that nothing changes where it is not refused. */
+static void test_nothing_is_copied_to_text(struct kunit *test)
+{
+	enter_text(TEXT);
+	KUNIT_EXPECT_TRUE(test, IS_ERR(bpf_arch_text_copy(lm_alias(TEXT), TEXT, 16)));
+#ifdef CONFIG_ARM64
+	KUNIT_EXPECT_TRUE(test, IS_ERR(bpf_arch_text_copy(TEXT, TEXT, 16)));
+#endif
+	leave_text(TEXT);
+}
+#endif
+
+static void test_queue_is_keyed(struct kunit *test)
+{
+	u8 *last = &kpkeys_patch_queue[PAGE_SIZE - 1], one = 1, zero = 0;
+
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(last, &one, 1), -EFAULT);
+	kpkeys_write_queue(last, &one, 1);
+	KUNIT_EXPECT_EQ(test, *last, 1);
+	kpkeys_write_queue(last, &zero, 1);
+}
+
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+static int say_one(void)
+{
+	return 1;
+}
+
+static int say_two(void)
+{
+	return 2;
+}
+
+DEFINE_STATIC_CALL(test_call, say_one);
+
+/* Near text, as offsets in a site are of 32 bits. */
+static struct static_call_site forged_site;
+static struct module forged_owner;
+
+static void forge_site(void *at)
+{
+	struct static_call_key *key = &STATIC_CALL_KEY(test_call);
+
+	forged_site.addr = (long)at - (long)&forged_site.addr;
+	forged_site.key = (long)key - (long)&forged_site.key;
+	forged_owner.static_call_sites = &forged_site;
+	forged_owner.num_static_call_sites = 1;
+}
+
+static void *find_nop(void *from)
+{
+	void *at;
+
+	for (at = from; at < from + 16; at++)
+		if (!memcmp(at, x86_nops[5], 5))
+			return at;
+	return NULL;
+}
+
+static void test_static_call_believes_no_site(struct kunit *test)
+{
+	struct static_call_mod mod = { .mod = &forged_owner, .sites = &forged_site };
+	struct static_call_key *key = &STATIC_CALL_KEY(test_call);
+	void *nop = find_nop(say_one), *mods = key->mods;
+
+	KUNIT_ASSERT_NOT_NULL(test, nop);
+	forge_site(nop);
+	enter_text(nop);
+	key->mods = &mod;
+	static_call_update(test_call, say_two);
+	KUNIT_EXPECT_MEMEQ(test, nop, x86_nops[5], 5);
+	key->mods = mods;
+	leave_text(nop);
+	static_call_update(test_call, say_one);
+	KUNIT_EXPECT_EQ(test, static_call(test_call)(), 1);
+}
+#endif
+
+static int patching_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	return kpkeys_test_init(test);
+}
+
+static struct kunit_case patching_cases[] = {
+	KUNIT_CASE(test_own_entries_are_believed),
+	KUNIT_CASE(test_writable_entries_are_refused),
+	KUNIT_CASE(test_readonly_entries_patch_no_image),
+	KUNIT_CASE(test_text_is_no_entry),
+#ifdef CONFIG_MODULES
+	KUNIT_CASE(test_modules_patch_their_text),
+#endif
+	KUNIT_CASE(test_text_is_what_is_patched),
+#ifdef CONFIG_BPF_JIT
+	KUNIT_CASE(test_nothing_is_copied_to_text),
+#endif
+	KUNIT_CASE(test_queue_is_keyed),
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	KUNIT_CASE(test_static_call_believes_no_site),
+#endif
+	{}
+};
+
+static struct kunit_suite patching_suite = {
+	.name = "kpkeys-patching",
+	.init = patching_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = patching_cases,
+};
+
+kunit_test_suite(patching_suite);
