@@ -191,14 +191,21 @@ bool __kpkeys_refuse_site(const void *site, size_t size, const void *start,
 			     (void *)code, NULL);
 }
 
+static bool may_be_patched(unsigned long addr, unsigned long pfn)
+{
+	enum kpkeys_frame frame = kpkeys_frame(pfn);
+
+	/* How the page was found depends on what anybody can write. */
+	if (pfn != PHYS_PFN(arch_kpkeys_phys(addr)))
+		return false;
+	return frame == KPKEYS_FRAME_ORDINARY ||
+	       (frame == KPKEYS_FRAME_READONLY && __is_kernel_text(addr));
+}
+
 /* The kernel's text only by its address: what is copied to others goes astray. */
 bool __kpkeys_refuse_text(const void *addr, struct page *page)
 {
-	enum kpkeys_frame frame = kpkeys_frame(page_to_pfn(page));
-
-	if (frame == KPKEYS_FRAME_ORDINARY ||
-	    (frame == KPKEYS_FRAME_READONLY &&
-	     __is_kernel_text((unsigned long)addr)))
+	if (may_be_patched((unsigned long)addr, page_to_pfn(page)))
 		return false;
 	return kpkeys_refuse("patching", "what is no text", addr, NULL);
 }

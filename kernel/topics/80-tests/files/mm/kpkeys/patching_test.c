@@ -126,6 +126,7 @@ static void test_text_is_what_is_patched(struct kunit *test)
 						    virt_to_page(ordinary)));
 	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_text(TEXT, text));
 	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(lm_alias(TEXT), text));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(TEXT, text + 1));
 	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(table, kpkeys_test_ptp));
 	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_copy(TEXT));
 	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_copy(ordinary));
