@@ -174,7 +174,7 @@ struct text_poke_loc {
 
 static int queue_patch(uint64_t code, const unsigned char *text, int disp)
 {
-	uint64_t own = ksymbol("kpkeys_patch_queue");
+	uint64_t plain = ksymbol("tp_vec"), own = ksymbol("kpkeys_patch_queue");
 	struct text_poke_loc loc = {
 		.rel_addr = code - ksymbol("_stext"),
 		.disp = disp,
@@ -184,8 +184,8 @@ static int queue_patch(uint64_t code, const unsigned char *text, int disp)
 	const int one = 1;
 
 	memcpy(loc.text, text, sizeof(loc.text));
-	return kwrite(own ?: ksymbol("tp_vec"), &loc, sizeof(loc)) ?:
-	       kwrite(own ? own + QUEUE_LENGTH : ksymbol("tp_vec_nr"), &one, sizeof(one));
+	return kwrite(plain ?: own, &loc, sizeof(loc)) ?:
+	       kwrite(plain ? ksymbol("tp_vec_nr") : own + QUEUE_LENGTH, &one, sizeof(one));
 }
 
 static int queue_nop(uint64_t code)
