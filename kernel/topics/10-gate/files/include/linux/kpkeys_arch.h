@@ -46,12 +46,14 @@ int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 
 /**
  * struct kpkeys_leaf - the entry that maps a kernel address
+ * @entry: where it is
  * @phys: what the address is mapped to
  * @size: of the page or block, in bytes
  * @pkey: its key; KPKEYS_PKEY_DEFAULT if it is one that protects nothing here
  * @constant: nobody writes by this mapping, nor runs what is there
  */
 struct kpkeys_leaf {
+	phys_addr_t	entry;
 	phys_addr_t	phys;
 	unsigned long	size;
 	int		pkey;

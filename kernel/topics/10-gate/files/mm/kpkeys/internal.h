@@ -25,14 +25,39 @@ enum kpkeys_mode {
  * struct kpkeys_node - depot of one NUMA node
  * @regions: regions with free pages, the fullest in the first list
  * @orphans: freed pages of the boot tables, linked through their first word
+ * @nr_owned: pages of all regions, free and used, and their headers
+ * @nr_kept: of them, how many stay in any case
  * @nr_free: free pages in @regions
  * @nr_orphans: pages in @orphans
  */
 struct kpkeys_node {
 	struct list_head	regions[KPKEYS_OCCUPANCY];
 	void			*orphans;
+	unsigned long		nr_owned;
+	unsigned long		nr_kept;
 	unsigned long		nr_free;
 	unsigned long		nr_orphans;
+};
+
+#define KPKEYS_MAX_ARRIVALS	16	/* blocks that one search serves */
+
+/**
+ * struct kpkeys_arrivals - pages that are about to get another use
+ * @block: the first frame of each block, and how many there are
+ * @nr: blocks
+ * @mapped: of them, those that something maps
+ * @next: page of the table of frames with which the search goes on
+ * @round: which search that is
+ */
+struct kpkeys_arrivals {
+	struct {
+		unsigned long	pfn;
+		unsigned long	nr;
+	}			block[KPKEYS_MAX_ARRIVALS];
+	unsigned int		nr;
+	unsigned long		mapped;
+	unsigned long		next;
+	unsigned long		round;
 };
 
 /**
@@ -42,6 +67,8 @@ struct kpkeys_node {
  * @state_pages: pages like this one
  * @region_pages: pages of the pool, free and used
  * @nr_regions: regions; each spends a page on its header
+ * @lost_pages: keyed, but nobody's, since something maps them
+ * @arrivals: what is to be keyed memory next
  * @keyings: how often something was keyed
  * @proving: a violation is expected, once, while the kernel starts
  * @node: the depots
@@ -52,6 +79,8 @@ struct kpkeys_state {
 	unsigned long		state_pages;
 	unsigned long		region_pages;
 	unsigned long		nr_regions;
+	unsigned long		lost_pages;
+	struct kpkeys_arrivals	arrivals;
 	atomic64_t		keyings;
 	bool			proving;
 	struct kpkeys_node	node[MAX_NUMNODES];
@@ -69,6 +98,8 @@ struct kpkeys_events {
 	atomic_long_t	freelist_errors;
 	atomic_long_t	pool_blocks;
 	atomic_long_t	pool_chunks;
+	atomic_long_t	retype_scans;
+	atomic_long_t	retype_tables;
 };
 
 extern const char * const kpkeys_mode_names[KPKEYS_ENFORCE + 1];
@@ -108,6 +139,7 @@ void kpkeys_frames_init(void);
 void kpkeys_frames_sync(void *addr, unsigned long nr);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
+bool kpkeys_frames_are_hole(unsigned long index);
 bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task);
 
@@ -122,10 +154,18 @@ bool kpkeys_link_root(const pgd_t *pgd);
 void kpkeys_unlink_root(const pgd_t *pgd);
 void kpkeys_links_of(pgd_t *pgd);
 void kpkeys_links_init(void);
+int kpkeys_level_to_search(unsigned long pfn);
 
 /* Isolation takes what is behind a root for its other half. */
 #define KPKEYS_ROOT_SIZE						\
 	(PAGE_SIZE << IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+
+/* retype.c */
+void kpkeys_arrivals_begin(void);
+int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey);
+void kpkeys_arrivals_search(void);
+bool kpkeys_has_arrived(const void *addr, unsigned int nr);
+void kpkeys_arrivals_end(void);
 
 /* roots.c */
 void kpkeys_roots_init(void);

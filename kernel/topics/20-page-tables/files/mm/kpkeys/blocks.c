@@ -21,8 +21,10 @@
 
 /* The allocator retries this order until it succeeds or a task is killed. */
 #define CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
+#define CHUNKS_AT_ONCE	4
+#define MANY_REFERENCES	(1 << 20)
 
-/* The set of regions: who adds or removes one holds it. */
+/* The set of regions: who adds or removes one holds it, inside the arrivals' lock. */
 static DEFINE_MUTEX(regions_lock);
 
 /* What still has a key is nobody's memory, whatever the caller believes. */
@@ -136,9 +138,7 @@ static struct kpkeys_region *init_region(void *addr)
 	struct kpkeys_region *region = addr;
 
 	guard(kpkeys_hardened_pgtables)();
-	if (!kpkeys_in_force())
-		return ERR_PTR(-EAGAIN);
-	if (!kpkeys_has_ptp_key(addr)) {
+	if (!kpkeys_has_ptp_key(addr) || !kpkeys_has_arrived(addr, 1)) {
 		kpkeys_freelist_error("new block", addr);
 		return ERR_PTR(-EEXIST);
 	}
@@ -165,6 +165,7 @@ static int own_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 
 	if (end > KPKEYS_REGION_PAGES ||
 	    find_next_bit(region->owned, end, first) < end ||
+	    !kpkeys_has_arrived(addr, nr) ||
 	    !kpkeys_block_has_key(addr, nr * PAGE_SIZE, KPKEYS_PKEY_PGTABLES)) {
 		kpkeys_freelist_error("new block", addr);
 		return -EEXIST;
@@ -174,6 +175,7 @@ static int own_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 	region->nr_owned += nr;
 	region->nr_free += nr;
 	node_of(region->nid)->nr_free += nr;
+	node_of(region->nid)->nr_owned += nr;
 	kpkeys_state.region_pages += nr;
 	if (region == addr)
 		spend_header(region);
@@ -185,8 +187,6 @@ static int link_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 {
 	guard(raw_spinlock_irqsave)(node_lock_of(region->nid));
 	guard(kpkeys_hardened_pgtables)();
-	if (!kpkeys_in_force())
-		return -EAGAIN;
 	return own_pages(region, addr, nr) ?: region->nid;
 }
 
@@ -211,7 +211,7 @@ static int publish_new(void *addr, unsigned int nr)
 }
 
 /* Returns the node it is on. What is not sound is left alone for good. */
-static int publish_now(void *addr, unsigned int nr)
+static int publish(void *addr, unsigned int nr)
 {
 	struct kpkeys_region *region;
 	int ret;
@@ -225,17 +225,139 @@ static int publish_now(void *addr, unsigned int nr)
 	return ret;
 }
 
+/**
+ * struct growth - what is taken at once, so that one search serves all of it
+ * @addr: the blocks; NULL for one that is gone
+ * @nr: how many
+ * @order: of each
+ */
+struct growth {
+	void		*addr[KPKEYS_MAX_ARRIVALS];
+	unsigned int	nr;
+	unsigned int	order;
+};
+
+static void take(struct growth *g, unsigned int max, int nid, nodemask_t *nodes,
+		 gfp_t gfp)
+{
+	void *addr;
+
+	while (g->nr < max) {
+		addr = alloc_keyed(nid, nodes, gfp, g->order);
+		if (!addr)
+			break;
+		g->addr[g->nr++] = addr;
+	}
+}
+
+/* A search reads all tables: the more there are, the more it is to serve. */
+static unsigned int nr_blocks_at_once(void)
+{
+	return min(1 + READ_ONCE(kpkeys_state.nr_regions) / 8,
+		   KPKEYS_MAX_ARRIVALS);
+}
+
+/* Chunks may take a table of the reserve each. */
+static void take_memory(struct growth *g, int nid, nodemask_t *nodes, gfp_t gfp)
+{
+	gfp_t easily = gfp | __GFP_NOWARN | __GFP_NORETRY;
+
+	g->nr = 0;
+	g->order = KPKEYS_REGION_ORDER;
+	take(g, nr_blocks_at_once(), nid, nodes, easily);
+	if (g->nr)
+		return;
+	g->order = CHUNK_ORDER;
+	take(g, 1, nid, nodes, gfp);
+	if (g->nr)
+		take(g, CHUNKS_AT_ONCE, nid, nodes, easily);
+}
+
+static void give_back(const struct growth *g)
+{
+	unsigned int i;
+
+	for (i = 0; i < g->nr; i++)
+		kpkeys_block_free(g->addr[i], 1U << g->order);
+}
+
+static int add_arrivals(struct growth *g)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < g->nr; i++) {
+		ret = kpkeys_arrivals_add(g->addr[i], 1U << g->order,
+					  KPKEYS_PKEY_PGTABLES);
+		if (ret == -EAGAIN)
+			return ret;
+		if (ret)
+			kpkeys_freelist_error("new block", g->addr[i]);
+	}
+	return 0;
+}
+
+/*
+ * It keeps its key and is nobody's, nor will be when all who map it are gone:
+ * each drops a reference that was counted away already.
+ */
+static void lose(void *addr, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		page_ref_add(virt_to_page(addr) + i, MANY_REFERENCES);
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_state.lost_pages += nr;
+}
+
+/* Returns the node that the last one is on. */
+static int publish_arrivals(const struct growth *g)
+{
+	unsigned int nr = 1U << g->order, i;
+	int nid = -ENOMEM, ret;
+
+	for (i = 0; i < g->nr; i++) {
+		if (!kpkeys_has_arrived(g->addr[i], nr)) {
+			lose(g->addr[i], nr);
+			continue;
+		}
+		ret = publish(g->addr[i], nr);
+		if (ret < 0)
+			continue;
+		nid = ret;
+		kpkeys_event(g->order == CHUNK_ORDER ?
+			     &kpkeys_events.pool_chunks :
+			     &kpkeys_events.pool_blocks);
+	}
+	return nid;
+}
+
+static int search_and_publish(struct growth *g)
+{
+	int ret;
+
+	kpkeys_arrivals_begin();
+	ret = add_arrivals(g);
+	if (!ret) {
+		kpkeys_arrivals_search();
+		ret = publish_arrivals(g);
+	}
+	kpkeys_arrivals_end();
+	return ret;
+}
+
 /* Somebody else who keys at the same time makes another flush necessary. */
-static int publish(void *addr, unsigned int nr)
+static int put_in_force(struct growth *g)
 {
 	int ret;
 
 	do {
 		if (!kpkeys_flush()) {
-			kpkeys_block_free(addr, nr);
+			give_back(g);
 			return -EBUSY;
 		}
-		ret = publish_now(addr, nr);
+		ret = search_and_publish(g);
 	} while (ret == -EAGAIN);
 	return ret;
 }
@@ -246,28 +368,19 @@ static int publish(void *addr, unsigned int nr)
  * @nodes: if not NULL, others than these will not do
  * @gfp: of the allocation that needs it; may sleep
  *
- * Return: the node it came from, or -ENOMEM.
+ * Return: a node it came from, or -ENOMEM.
  */
 int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp)
 {
-	unsigned int order = KPKEYS_REGION_ORDER;
-	void *addr;
+	struct growth g;
 
-	gfp &= ~__GFP_ZERO;
-	addr = alloc_keyed(nid, nodes, gfp | __GFP_NOWARN | __GFP_NORETRY, order);
-	if (!addr) {
-		order = CHUNK_ORDER;
-		addr = alloc_keyed(nid, nodes, gfp, order);
-	}
-	if (addr)
-		nid = publish(addr, 1U << order);
-	if (!addr || nid < 0) {
+	take_memory(&g, nid, nodes, gfp & ~__GFP_ZERO);
+	nid = g.nr ? put_in_force(&g) : -ENOMEM;
+	if (nid < 0) {
 		kpkeys_event(&kpkeys_events.pool_refill_failures);
 		return -ENOMEM;
 	}
 	kpkeys_event(&kpkeys_events.pool_refills);
-	kpkeys_event(order == CHUNK_ORDER ? &kpkeys_events.pool_chunks :
-					    &kpkeys_events.pool_blocks);
 	return nid;
 }
 
@@ -291,6 +404,56 @@ void kpkeys_depot_refill_later(void)
 		queue_work(system_unbound_wq, &refill);
 }
 
+/* Parts of memory: what maps each page of it once takes half of that. */
+#define RESERVE_PARTS	256
+
+static unsigned long reserve_percent __initdata;
+static unsigned long reserve_pages __initdata = ULONG_MAX;
+
+static int __init reserve_setup(char *arg)
+{
+	unsigned long long value;
+	char *end;
+
+	if (!arg)
+		return -EINVAL;
+	value = memparse(arg, &end);
+	if (*end == '%')
+		reserve_percent = min(value, 50ULL);
+	else
+		reserve_pages = value >> PAGE_SHIFT;
+	return end == arg ? -EINVAL : 0;
+}
+early_param("kpkeys_reserve", reserve_setup);
+
+static unsigned long __init reserve_of(int nid)
+{
+	unsigned long here = node_present_pages(nid), pages = here / RESERVE_PARTS;
+
+	if (reserve_percent)
+		pages = here / 100 * reserve_percent;
+	else if (reserve_pages != ULONG_MAX)
+		pages = mult_frac(reserve_pages, here, totalram_pages());
+	return round_down(min(pages, here / 2), KPKEYS_REGION_PAGES);
+}
+
+static void __init keep(int nid)
+{
+	unsigned long wanted = reserve_of(nid);
+	void *addr;
+
+	while (node_of(nid)->nr_owned < wanted) {
+		addr = alloc_keyed(nid, NULL, GFP_KERNEL | __GFP_THISNODE |
+				   __GFP_NOWARN | __GFP_NORETRY,
+				   KPKEYS_REGION_ORDER);
+		if (!addr || publish(addr, KPKEYS_REGION_PAGES) < 0)
+			break;
+		kpkeys_event(&kpkeys_events.pool_blocks);
+	}
+	guard(kpkeys_hardened_pgtables)();
+	node_of(nid)->nr_kept = node_of(nid)->nr_owned;
+}
+
 static void *boot_region __initdata;
 
 /**
@@ -311,15 +474,20 @@ int __init kpkeys_depot_bootstrap(void)
 }
 
 /**
- * kpkeys_depot_start - hand the first block to the depot; guards are on
+ * kpkeys_depot_start - hand the first blocks to the depot; guards are on
  *
- * Needs no flush: this is the only CPU, and nobody attacks it yet.
+ * Needs no flush: this is the only CPU, and nobody attacks it yet. Nothing maps
+ * these blocks, nor has to be searched for what does.
  */
 void __init kpkeys_depot_start(void)
 {
-	if (publish_now(boot_region, KPKEYS_REGION_PAGES) < 0)
+	int nid;
+
+	if (publish(boot_region, KPKEYS_REGION_PAGES) < 0)
 		panic("kpkeys: no memory for the page-table pool");
 	kpkeys_event(&kpkeys_events.pool_blocks);
+	for_each_node_state(nid, N_MEMORY)
+		keep(nid);
 }
 
 static bool is_idle(const struct kpkeys_region *region)
@@ -347,11 +515,13 @@ static struct kpkeys_region *unlink_idle(int nid)
 	for (i = KPKEYS_OCCUPANCY - 1; i >= 0; i--) {
 		list_for_each_entry(region, &node->regions[i], list) {
 			if (!is_idle(region) || !is_quiet(region) ||
+			    node->nr_owned < region->nr_owned + node->nr_kept ||
 			    node->nr_free < region->nr_free + KPKEYS_RESERVE)
 				continue;
 			list_del_init(&region->list);
 			region->leaving = true;
 			node->nr_free -= region->nr_free;
+			node->nr_owned -= region->nr_owned;
 			kpkeys_state.region_pages -= region->nr_owned;
 			kpkeys_state.nr_regions--;
 			return region;
@@ -453,8 +623,10 @@ unsigned long kpkeys_depot_shrink(unsigned long nr_pages)
 
 static unsigned long shrink_count(struct shrinker *s, struct shrink_control *sc)
 {
-	unsigned long free = READ_ONCE(node_of(sc->nid)->nr_free);
+	struct kpkeys_node *node = node_of(sc->nid);
+	unsigned long free = READ_ONCE(node->nr_free), owned = READ_ONCE(node->nr_owned);
 
+	free = min(free, owned - min(owned, READ_ONCE(node->nr_kept)));
 	return free > KPKEYS_REGION_PAGES + KPKEYS_RESERVE ? free - KPKEYS_RESERVE : 0;
 }
 

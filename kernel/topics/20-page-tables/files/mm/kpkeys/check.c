@@ -236,6 +236,7 @@ static int check_stopped(void *arg)
 {
 	struct kpkeys_check *check = arg;
 
+	check->lost = kpkeys_state.lost_pages;
 	kpkeys_walk_kernel(check_table, check);
 	check_tasks(check);
 	check_memory(check);

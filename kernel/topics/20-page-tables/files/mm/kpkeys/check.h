@@ -31,6 +31,7 @@ struct kpkeys_finding {
  *	although they were given to the page allocator
  * @pool_free: keyed pages waiting in the pool
  * @pool_used: pages of the pool in use
+ * @lost: pages with a key that were mapped when the pool was to get them
  * @headers: pages of the pool that hold its bitmaps
  * @boot: tables keyed where they were, and not freed since
  * @state: pages of the gate's own state
@@ -39,7 +40,7 @@ struct kpkeys_finding {
  */
 struct kpkeys_check {
 	bool			ok;
-	unsigned long		misentered, misrooted;
+	unsigned long		misentered, misrooted, lost;
 	unsigned long		links, linked, mislinked;
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
@@ -52,7 +53,7 @@ static inline unsigned long
 kpkeys_check_expected(const struct kpkeys_check *check)
 {
 	return check->pool_free + check->pool_used + check->headers +
-	       check->boot;
+	       check->boot + check->lost;
 }
 
 void kpkeys_check(struct kpkeys_check *check);

@@ -111,8 +111,11 @@ static int stats_show(struct seq_file *m, void *v)
 	show_event(m, "freelist_errors", &e->freelist_errors);
 	show_event(m, "pool_blocks", &e->pool_blocks);
 	show_event(m, "pool_chunks", &e->pool_chunks);
+	show_event(m, "retype_scans", &e->retype_scans);
+	show_event(m, "retype_tables", &e->retype_tables);
 	show(m, "pool_free", kpkeys_pool_nr_free());
 	show(m, "pool_used", kpkeys_pool_nr_used());
+	show(m, "lost_pages", kpkeys_state.lost_pages);
 	show(m, "boot_pages", kpkeys_state.boot_pages);
 	show(m, "state_pages", kpkeys_state.state_pages);
 	return 0;
@@ -136,6 +139,7 @@ static void show_check(struct seq_file *m, const struct kpkeys_check *check)
 	show(m, "pool_free", check->pool_free);
 	show(m, "pool_used", check->pool_used);
 	show(m, "pool_headers", check->headers);
+	show(m, "lost_pages", check->lost);
 	show(m, "boot_pages", check->boot);
 	show(m, "state_keyed", check->state_keyed);
 	show(m, "state_pages", check->state);

@@ -33,10 +33,14 @@ s64 kpkeys_nr_keyings(void)
  * kpkeys_set_flushed - this CPU uses mappings, and forgot those of before
  * @nr: what kpkeys_nr_keyings() said before it did
  *
- * With interrupts off from there on.
+ * With interrupts off from there on. A section that was interrupted may have
+ * looked at the table of frames already, and write its entry behind this: the
+ * CPU is asked again.
  */
 void kpkeys_set_flushed(s64 nr)
 {
+	if (raw_cpu_read(kpkeys_cpu.nr_saved))
+		return;
 	guard(kpkeys_hardened_pgtables)();
 	raw_cpu_write(kpkeys_cpu.flushed, nr);
 	raw_cpu_write(kpkeys_cpu.in_use, true);

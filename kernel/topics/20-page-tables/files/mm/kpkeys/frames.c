@@ -142,6 +142,15 @@ void kpkeys_frames_table(void *page)
 	kpkeys_table_take(page);
 }
 
+/**
+ * kpkeys_frames_are_hole - is there no memory for a page of the table?
+ * @index: number of the page
+ */
+bool kpkeys_frames_are_hole(unsigned long index)
+{
+	return kpkeys_frames.page[index] == no_frames;
+}
+
 static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
 {
 	while (pfn < end &&

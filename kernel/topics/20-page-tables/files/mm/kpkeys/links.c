@@ -94,6 +94,26 @@ enum kpkeys_link kpkeys_table_links(unsigned long pfn)
 	return link_of(kpkeys_frame_byte(pfn));
 }
 
+/**
+ * kpkeys_level_to_search - what level of entries a page has, linked or not
+ * @pfn: any page frame
+ *
+ * A table may be unlinked, with all that it maps, and be linked again. Of one
+ * that was not linked yet nothing says the level: most are of the last.
+ *
+ * Return: KPKEYS_LEVEL_*, or 0 if it is free or no table.
+ */
+int kpkeys_level_to_search(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame))
+		return 0;
+	if (level_of(frame) == LEVEL_TAKEN)
+		return KPKEYS_LEVEL_PTE;
+	return min(level_of(frame), KPKEYS_LEVEL_PGD);
+}
+
 /* ---- pages of the pool; in a section ---- */
 
 /**

@@ -199,8 +199,8 @@ static unsigned int take_slot(const void *owner)
 static int init_chunk(struct kpkeys_slot *chunk)
 {
 	guard(kpkeys_secret)();
-	if (!kpkeys_in_force())
-		return -EAGAIN;
+	if (!kpkeys_has_arrived(chunk, CHUNK_SIZE / PAGE_SIZE))
+		return -EPERM;
 	if (!kpkeys_block_has_key(chunk, CHUNK_SIZE, KPKEYS_PKEY_SECRET))
 		return -EEXIST;
 	memset(chunk, 0, CHUNK_SIZE);
@@ -215,7 +215,7 @@ static int init_chunks(void *addr, unsigned int order)
 
 	for (; addr < end && !ret; addr += CHUNK_SIZE)
 		ret = init_chunk(addr);
-	if (ret && ret != -EAGAIN) {
+	if (ret == -EEXIST) {
 		kpkeys_freelist_error("new secrets", addr - CHUNK_SIZE);
 		kpkeys_freelist_report();
 	}
@@ -241,6 +241,27 @@ static int publish_chunks(void *addr, unsigned int order)
 	return 0;
 }
 
+/* What somebody maps keeps its key, is no chunk, and nobody else's either. */
+static void lose(unsigned int order)
+{
+	guard(kpkeys_secret)();
+	kpkeys_slots.nr_pages += 1UL << order;
+}
+
+static int search_and_init(void *addr, unsigned int order)
+{
+	int ret;
+
+	kpkeys_arrivals_begin();
+	ret = kpkeys_arrivals_add(addr, 1U << order, KPKEYS_PKEY_SECRET);
+	if (!ret) {
+		kpkeys_arrivals_search();
+		ret = init_chunks(addr, order);
+	}
+	kpkeys_arrivals_end();
+	return ret;
+}
+
 static int add_chunks(void *addr, unsigned int order)
 {
 	int ret;
@@ -248,10 +269,12 @@ static int add_chunks(void *addr, unsigned int order)
 	if (kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET))
 		return -ENOMEM;
 	do {
-		ret = kpkeys_flush() ? init_chunks(addr, order) : -EBUSY;
+		ret = kpkeys_flush() ? search_and_init(addr, order) : -EBUSY;
 	} while (ret == -EAGAIN);
+	if (ret == -EPERM)
+		lose(order);
 	/* What is not as it was keyed is left alone for good. */
-	if (ret == -EEXIST)
+	if (ret == -EEXIST || ret == -EPERM)
 		return ret;
 	ret = ret ?: publish_chunks(addr, order);
 	if (ret)

@@ -36,6 +36,21 @@ void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
 	WRITE_ONCE(*ptep, pte);
 }
 
+/*
+ * What is looked at and then written in one section is written before its frame
+ * becomes something else: see kpkeys_set_flushed().
+ */
+static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
+{
+	unsigned long pfn = pte_pfn(pte);
+
+	guard(kpkeys_hardened_pgtables)();
+	if ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pfn))
+		return false;
+	WRITE_ONCE(*ptep, pte);
+	return true;
+}
+
 /**
  * kpkeys_set_pte - native_set_pte() where page tables are protected
  * @ptep: where
@@ -43,7 +58,7 @@ void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
-	if (is_refused(ptep, pte, 1))
+	if (likely(set_ordinary(ptep, pte)) || is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	WRITE_ONCE(*ptep, pte);
@@ -73,6 +88,7 @@ EXPORT_SYMBOL_GPL(kpkeys_refuse_block);
  */
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd)
 {
+	guard(preempt)();
 	if (kpkeys_refuse_block(pmdp, native_pmd_val(pmd), PMD_SIZE))
 		return;
 	/* Who waits for a huge page to be split would wait for ever. */
@@ -88,6 +104,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
  */
 void kpkeys_set_pud(pud_t *pudp, pud_t pud)
 {
+	guard(preempt)();
 	if (kpkeys_refuse_block(pudp, native_pud_val(pud), PUD_SIZE))
 		return;
 	if (!kpkeys_set_entry(pudp, native_pud_val(pud), KPKEYS_LEVEL_PMD))
@@ -178,6 +195,7 @@ void kpkeys_set_kernel_entry(void *entry, u64 value)
 
 static noinline void set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 {
+	guard(preempt)();
 	if (is_refused(ptep, pte, nr))
 		return;
 	guard(kpkeys_pgtables_section)(nr);

@@ -82,6 +82,7 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 
 	if (!(val & _PAGE_PRESENT))
 		return false;
+	leaf->entry = __pa(ptep);
 	leaf->size = page_level_size(level);
 	leaf->phys = (val & PTE_PFN_MASK & ~(leaf->size - 1)) |
 		     (addr & (leaf->size - 1));

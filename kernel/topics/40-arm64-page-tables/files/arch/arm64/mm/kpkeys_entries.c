@@ -60,6 +60,16 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 	return is_refused(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
 
+/* Looked at and written with preemption off, before its frame changes its type. */
+static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
+{
+	guard(kpkeys_hardened_pgtables)();
+	if (kpkeys_is_typed(pte))
+		return false;
+	___set_pte(ptep, pte);
+	return true;
+}
+
 /**
  * kpkeys_set_pte - __set_pte() where page tables are protected
  * @ptep: where
@@ -67,7 +77,7 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
-	if (is_refused(ptep, pte, 1))
+	if (likely(set_ordinary(ptep, pte)) || is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	___set_pte(ptep, pte);
@@ -99,6 +109,7 @@ static void set_or_clear(void *entry, u64 value, unsigned int level)
  */
 void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr)
 {
+	guard(preempt)();
 	if (kpkeys_refuse_block(ptep, pte_val(pte), nr * PAGE_SIZE))
 		return;
 	kpkeys_set_entry(ptep, pte_val(pte), 0);
@@ -113,6 +124,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_block);
  */
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd)
 {
+	guard(preempt)();
 	if (!kpkeys_refuse_block(pmdp, pmd_val(pmd), PMD_SIZE))
 		set_or_clear(pmdp, pmd_val(pmd), KPKEYS_LEVEL_PTE);
 }
@@ -125,6 +137,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pmd);
  */
 void kpkeys_set_pud(pud_t *pudp, pud_t pud)
 {
+	guard(preempt)();
 	if (!kpkeys_refuse_block(pudp, pud_val(pud), PUD_SIZE))
 		set_or_clear(pudp, pud_val(pud), KPKEYS_LEVEL_PMD);
 }
@@ -191,6 +204,7 @@ EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
 static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)
 {
+	guard(preempt)();
 	if (is_refused(ptep, pte, nr))
 		return;
 	guard(kpkeys_pgtables_section)(nr);
@@ -277,3 +291,28 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 		__ptep_set_wrprotect(mm, addr, ptep);
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
+
+/**
+ * kpkeys_entry_leads_to - what an entry maps, or the table below it
+ * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table; folded ones span what those below do
+ * @pfn: set to the first frame
+ * @nr: set to how many
+ *
+ * Return: false if the CPU does not use it.
+ */
+bool kpkeys_entry_leads_to(u64 value, int level, unsigned long *pfn,
+			   unsigned long *nr)
+{
+	static const u8 shift[] = {
+		0, PAGE_SHIFT, PMD_SHIFT, PUD_SHIFT, P4D_SHIFT, PGDIR_SHIFT,
+	};
+
+	if (!(value & PTE_VALID))
+		return false;
+	*nr = 1;
+	if (level > 1 && !(value & PTE_TABLE_BIT))
+		*nr = 1UL << (shift[level] - PAGE_SHIFT);
+	*pfn = ALIGN_DOWN(pte_pfn(__pte(value)), *nr);
+	return true;
+}

@@ -292,6 +292,7 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	if (!ptep)
 		return false;
 	pte = __ptep_get(ptep);
+	leaf->entry = __pa_nodebug(ptep);
 	leaf->phys = __pte_to_phys(pte) + (addr & (leaf->size - 1));
 	leaf->pkey = FIELD_GET(PTE_PO_IDX_MASK, pte_val(pte));
 	leaf->constant = (pte_val(pte) & (PTE_RDONLY | PTE_WRITE | PTE_PXN)) ==

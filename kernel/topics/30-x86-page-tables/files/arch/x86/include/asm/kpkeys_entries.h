@@ -44,4 +44,26 @@ void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr);
 pte_t kpkeys_clear_pte(pte_t *ptep);
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);
 
+/**
+ * kpkeys_entry_leads_to - what an entry maps, or the table below it
+ * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table
+ * @pfn: set to the first frame
+ * @nr: set to how many
+ *
+ * Return: false if the CPU does not use it.
+ */
+static __always_inline bool kpkeys_entry_leads_to(u64 value, int level,
+						  unsigned long *pfn,
+						  unsigned long *nr)
+{
+	if (!(value & _PAGE_PRESENT))
+		return false;
+	*nr = 1;
+	if (level > 1 && level <= 3 && (value & _PAGE_PSE))
+		*nr = 1UL << (level - 1) * (PMD_SHIFT - PAGE_SHIFT);
+	*pfn = ALIGN_DOWN((value & PTE_PFN_MASK) >> PAGE_SHIFT, *nr);
+	return true;
+}
+
 #endif /* _ASM_X86_KPKEYS_ENTRIES_H */

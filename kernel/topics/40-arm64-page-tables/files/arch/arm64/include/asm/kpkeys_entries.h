@@ -41,5 +41,7 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 			unsigned int nr);
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr);
+bool kpkeys_entry_leads_to(u64 value, int level, unsigned long *pfn,
+			   unsigned long *nr);
 
 #endif /* _ASM_ARM64_KPKEYS_ENTRIES_H */

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests: pages become memory of the pool when nothing maps them. What
+ * does is put into a table as an attacker's mapping would be there already.
+ */
+#include <linux/irq_work.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/vmalloc.h>
+
+#include <asm/kpkeys_mm.h>
+
+#include <trace/events/kpkeys.h>
+
+#include "depot.h"
+
+#define ORDER	3
+#define NR	(1U << ORDER)
+
+static unsigned long violations(void)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(kpkeys_counters.violations, cpu);
+	return sum;
+}
+
+static struct page *new_block(struct kunit *test)
+{
+	void *addr = kpkeys_block_alloc(NUMA_NO_NODE, GFP_KERNEL, ORDER);
+
+	KUNIT_ASSERT_NOT_NULL(test, addr);
+	return virt_to_page(addr);
+}
+
+static void key(struct kunit *test, void *addr)
+{
+	KUNIT_ASSERT_EQ(test, kpkeys_block_key(addr, ORDER, KPKEYS_PKEY_PGTABLES), 0);
+}
+
+static int search(void *addr)
+{
+	int ret;
+
+	do {
+		kpkeys_arrivals_end();
+		kpkeys_flush();
+		kpkeys_arrivals_begin();
+		ret = kpkeys_arrivals_add(addr, NR, KPKEYS_PKEY_PGTABLES);
+	} while (ret == -EAGAIN);
+	kpkeys_arrivals_search();
+	return ret;
+}
+
+/* Returns whether they may be used. */
+static bool arrives(void *addr)
+{
+	bool arrived;
+
+	kpkeys_arrivals_begin();
+	arrived = !search(addr) && kpkeys_has_arrived(addr, NR);
+	kpkeys_arrivals_end();
+	return arrived;
+}
+
+static void test_unmapped_pages_arrive(struct kunit *test)
+{
+	void *addr = page_address(new_block(test));
+	unsigned long before = violations();
+
+	key(test, addr);
+	KUNIT_EXPECT_TRUE(test, arrives(addr));
+	KUNIT_EXPECT_TRUE(test, kpkeys_has_arrived(addr, 1));
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, NR + 1));
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(page_address(kpkeys_test_ptp), 1));
+	kpkeys_arrivals_begin();
+	kpkeys_arrivals_end();
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, 1));
+	KUNIT_EXPECT_EQ(test, violations(), before);
+	kpkeys_block_free(addr, NR);
+}
+
+static void test_mapped_page_does_not_arrive(struct kunit *test)
+{
+	struct page *block = new_block(test), *last = block + NR - 1;
+	void *alias = vmap(&last, 1, VM_MAP, PAGE_KERNEL);
+	unsigned long before = violations();
+
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	key(test, page_address(block));
+	KUNIT_EXPECT_FALSE(test, arrives(page_address(block)));
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	vunmap(alias);
+	KUNIT_EXPECT_TRUE(test, arrives(page_address(block)));
+	kpkeys_block_free(page_address(block), NR);
+}
+
+/* Without its key it does not either. */
+static void test_ordinary_page_does_not_arrive(struct kunit *test)
+{
+	void *addr = page_address(new_block(test));
+
+	KUNIT_EXPECT_FALSE(test, arrives(addr));
+	kpkeys_block_free(addr, NR);
+}
+
+/* ---- while the pool grows ---- */
+
+static struct task_struct *tester;
+static pte_t *planted;
+static unsigned long nr_planted;
+
+static void plant(void *data, const void *addr, unsigned int nr, int pkey, int ret)
+{
+	if (current != tester || pkey != KPKEYS_PKEY_PGTABLES)
+		return;
+	nr_planted += nr;
+	guard(kpkeys_hardened_pgtables)();
+	if (nr_planted == nr)
+		WRITE_ONCE(*planted, pfn_pte(PHYS_PFN(__pa(addr)) + nr - 1, PAGE_KERNEL));
+}
+
+static void grow_with_mapping(struct kunit *test, void *alias)
+{
+	pte_t was;
+
+	planted = virt_to_kpte((unsigned long)alias);
+	was = ptep_get(planted);
+	nr_planted = 0;
+	tester = current;
+	KPKEYS_TEST_REQUIRES(test, !register_trace_kpkeys_key(plant, NULL));
+	kpkeys_depot_refill(numa_mem_id(), NULL, GFP_KERNEL);
+	unregister_trace_kpkeys_key(plant, NULL);
+	tracepoint_synchronize_unregister();
+	scoped_guard(kpkeys_hardened_pgtables)
+		WRITE_ONCE(*planted, was);
+}
+
+static void test_pool_takes_no_mapped_block(struct kunit *test)
+{
+	unsigned long lost = kpkeys_state.lost_pages, before = violations();
+	struct page *page = alloc_page(GFP_KERNEL);
+	void *alias;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	grow_with_mapping(test, alias);
+	vunmap(alias);
+	__free_page(page);
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_GT(test, kpkeys_state.lost_pages, lost);
+	kpkeys_test_expect_clean(test);
+}
+
+static void test_growth_finds_nothing(struct kunit *test)
+{
+	unsigned long before = violations();
+
+	KUNIT_EXPECT_GE(test, kpkeys_depot_refill(numa_mem_id(), NULL, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, violations(), before);
+	kpkeys_test_expect_clean(test);
+}
+
+/* Small nodes keep nothing. */
+static void test_what_is_kept_stays(struct kunit *test)
+{
+	unsigned long kept = 0;
+	int nid;
+
+	kpkeys_depot_shrink(ULONG_MAX);
+	for_each_node_state(nid, N_MEMORY) {
+		KUNIT_EXPECT_GE(test, node_of(nid)->nr_owned, node_of(nid)->nr_kept);
+		kept += node_of(nid)->nr_kept;
+	}
+	KUNIT_EXPECT_GT(test, kept, 0);
+	kpkeys_test_expect_clean(test);
+}
+
+#ifdef CONFIG_X86
+static void say_flushed(struct irq_work *work)
+{
+	kpkeys_flush_cpu(NULL);
+}
+
+static DEFINE_IRQ_WORK(forget_work, say_flushed);
+
+/* What it looked at is what it still writes. */
+static bool is_late_in_section(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	atomic64_inc(&kpkeys_state.keyings);
+	irq_work_queue(&forget_work);
+	while (irq_work_is_busy(&forget_work))
+		cpu_relax();
+	return !kpkeys_in_force();
+}
+
+static void test_section_is_waited_for(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, is_late_in_section());
+	KUNIT_EXPECT_TRUE(test, kpkeys_flush());
+	KUNIT_EXPECT_TRUE(test, kpkeys_in_force());
+}
+#endif
+
+static int retype_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	return kpkeys_test_init(test);
+}
+
+static struct kunit_case retype_cases[] = {
+	KUNIT_CASE(test_unmapped_pages_arrive),
+	KUNIT_CASE(test_mapped_page_does_not_arrive),
+	KUNIT_CASE(test_ordinary_page_does_not_arrive),
+	KUNIT_CASE(test_pool_takes_no_mapped_block),
+	KUNIT_CASE(test_growth_finds_nothing),
+	KUNIT_CASE(test_what_is_kept_stays),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_section_is_waited_for),
+#endif
+	{}
+};
+
+static struct kunit_suite retype_suite = {
+	.name = "kpkeys-retype",
+	.init = retype_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = retype_cases,
+};
+
+kunit_test_suite(retype_suite);
