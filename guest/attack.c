@@ -220,6 +220,8 @@ static void run_attack(const struct attack *attack)
 	announce(attack);
 	lseek(kmsg, 0, SEEK_END);
 	killed = run_attacker(attack);
+	/* What one who was killed still held. */
+	corrupt_command("free");
 	violations = kpkeys_stat("violations") - violations;
 	kernel_complaint(kmsg, complaint, sizeof(complaint));
 	/* For an entry that is refused the kernel kills whoever asked for it. */

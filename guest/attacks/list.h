@@ -73,6 +73,8 @@
 	X(page_cache_slot,	"page-cache-slot",	NEEDS_VICTIM)	\
 	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
 	X(huge_page_count,	"huge-page-count",	NEEDS_VICTIM)	\
+	X(huge_page_list,	"huge-page-list",	NEEDS_VICTIM)	\
+	X(small_pages_list,	"small-pages-list",	NEEDS_VICTIM)	\
 	X(rss_counter,		"rss-counter",		NEEDS_VICTIM)	\
 	X(memcg_statistics,	"memcg-statistics",	0)		\
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\

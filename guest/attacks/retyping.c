@@ -18,12 +18,20 @@
 #define TABLES_PART	0x5b
 #define TABLES		6144
 #define OTHERS		128
+#define HUGE_ORDER	__builtin_ctzl(PMD_SIZE / PAGE_SIZE)
+#define CHUNK_ORDER	3	/* what the pool takes when there is nothing larger */
+#define CHUNK_PAGES	(1 << CHUNK_ORDER)
+#define CHUNK_SIZE	(CHUNK_PAGES * PAGE_SIZE)
+#define SMALL_PAGES	2048	/* some of them are a chunk */
+#define STILL_HELD	32	/* of the last ones, before they are on a list of their own */
 #define HEAD_PAGES	3	/* of a huge page, that say what it is */
 
 struct freed {
 	volatile char *at;
+	size_t size;
 	uint64_t phys, page;
-	char as_huge[HEAD_PAGES * STRUCT_PAGE];
+	size_t heads;
+	char as_mapped[CHUNK_PAGES * STRUCT_PAGE];	/* of the first ones */
 };
 
 static bool make_huge(struct freed *freed)
@@ -39,9 +47,48 @@ static bool make_huge(struct freed *freed)
 	freed->at[0] = 1;
 	if (kwalk((uint64_t)freed->at, LEAF, 0, &slot) || slot.level != LEVEL_PMD)
 		return false;
+	freed->size = PMD_SIZE;
+	freed->heads = HEAD_PAGES * STRUCT_PAGE;
 	freed->phys = slot.phys;
 	freed->page = slot.page;
 	return true;
+}
+
+static bool is_chunk(volatile char *at, struct freed *freed)
+{
+	struct slot slot;
+	uint64_t i;
+
+	for (i = 0; i < CHUNK_PAGES; i++) {
+		if (kwalk((uint64_t)at + i * PAGE_SIZE, LEAF, 0, &slot))
+			return false;
+		if (!i)
+			*freed = (struct freed) { at, CHUNK_SIZE, slot.phys, slot.page,
+						  CHUNK_PAGES * STRUCT_PAGE };
+		if (slot.phys != freed->phys + i * PAGE_SIZE)
+			return false;
+	}
+	return freed->phys % CHUNK_SIZE == 0;
+}
+
+/* Fresh memory often comes in a row. */
+static bool find_chunk(struct freed *freed)
+{
+	volatile char *at = mmap((void *)user_room(HUGE_PART), SMALL_PAGES * PAGE_SIZE,
+				 PROT_READ | PROT_WRITE,
+				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	int i;
+
+	if (at == MAP_FAILED)
+		return false;
+	madvise((void *)at, SMALL_PAGES * PAGE_SIZE, MADV_NOHUGEPAGE);
+	madvise((void *)at, SMALL_PAGES * PAGE_SIZE, MADV_DONTFORK);
+	for (i = 0; i < SMALL_PAGES; i++)
+		at[i * PAGE_SIZE] = 1;
+	for (i = 0; i < SMALL_PAGES - STILL_HELD; i++)
+		if (is_chunk(at + i * PAGE_SIZE, freed))
+			return true;
+	return false;
 }
 
 /* A CPU keeps some of what it frees: let that be others. */
@@ -61,11 +108,10 @@ static void free_others(void)
 static bool free_single_page(const struct freed *freed)
 {
 	uint64_t addr = direct_map_base() + freed->phys;
-	int order = __builtin_ctzl(PMD_SIZE / PAGE_SIZE);
 
 	free_others();
 	do {
-		if (corrupt_command("alloc order=%d", order))
+		if (corrupt_command("alloc order=%d", HUGE_ORDER))
 			return false;
 	} while (corrupt_answer("address") != addr);
 	return !corrupt_command("split addr=0x%lx", addr) && !corrupt_command("free count=1");
@@ -79,7 +125,7 @@ static int free_while_mapped(struct freed *freed)
 
 	if (pipe(fds) || vmsplice(fds[1], &part, 1, 0) != (ssize_t)PAGE_SIZE)
 		return -1;
-	err = kread(freed->page, freed->as_huge, sizeof(freed->as_huge));
+	err = kread(freed->page, freed->as_mapped, freed->heads);
 	err = err ?: add_reference(freed->page, -1);
 	close(fds[0]);
 	close(fds[1]);
@@ -96,7 +142,7 @@ static bool wait_for_table(const struct freed *freed, volatile char *base, struc
 		if (!window_open_behind(window, base + i * PMD_SIZE) ||
 		    kwalk(window->slot, LEAF, 0, &slot))
 			return false;
-		if (slot.phys - freed->phys < PMD_SIZE)
+		if (slot.phys - freed->phys < freed->size)
 			return true;
 	}
 	return false;
@@ -105,12 +151,12 @@ static bool wait_for_table(const struct freed *freed, volatile char *base, struc
 /* For as long as it is unmapped the memory is what it was, with a reference more. */
 static void unmap(struct freed *freed)
 {
-	char as_tables[sizeof(freed->as_huge)];
+	char as_tables[sizeof(freed->as_mapped)];
 
-	kread(freed->page, as_tables, sizeof(as_tables));
-	kwrite(freed->page, freed->as_huge, sizeof(freed->as_huge));
-	munmap((void *)freed->at, PMD_SIZE);
-	kwrite(freed->page, as_tables, sizeof(as_tables));
+	kread(freed->page, as_tables, freed->heads);
+	kwrite(freed->page, freed->as_mapped, freed->heads);
+	munmap((void *)freed->at, freed->size);
+	kwrite(freed->page, as_tables, freed->heads);
 }
 
 static enum outcome use_table(struct freed *freed, volatile char *base, int err)
@@ -119,8 +165,6 @@ static enum outcome use_table(struct freed *freed, volatile char *base, int err)
 	struct slot slot;
 	char text[64];
 
-	if (!is_protected() && !free_single_page(freed))
-		return broken("the huge page was not freed");
 	if (err || !wait_for_table(freed, base, &window))
 		return lost("the stores gave %d; none of %d tables is in memory of ours", err, TABLES);
 	kwalk(window.slot, LEAF, 0, &slot);
@@ -128,19 +172,88 @@ static enum outcome use_table(struct freed *freed, volatile char *base, int err)
 	return judge_secret(text, err);
 }
 
-enum outcome huge_page_count(void)
+static volatile char *make_room(void)
 {
 	volatile char *base = sparse_region(user_room(TABLES_PART), TABLES, PROT_READ);
+
+	stay_on_cpu(0);
+	if (base)
+		(void)base[0];
+	return base;
+}
+
+enum outcome huge_page_count(void)
+{
+	volatile char *base = make_room();
+	enum outcome outcome;
+	struct freed freed;
+	int err;
+
+	if (!base || !make_huge(&freed))
+		return broken("no huge page");
+	if (is_protected())
+		use_up_blocks();
+	err = free_while_mapped(&freed);
+	if (!is_protected() && !free_single_page(&freed))
+		return broken("the huge page was not freed");
+	outcome = use_table(&freed, base, err);
+	unmap(&freed);
+	corrupt_command("free");
+	return outcome;
+}
+
+/* Else what is written over its links ends up in those of others. */
+static int take_off_lru(uint64_t page)
+{
+	uint64_t flags = kread64(page + PAGE_FLAGS);
+	uint64_t next = kread64(page + PAGE_LRU), prev = kread64(page + PAGE_LRU + 8);
+	int err;
+
+	if (!(flags & ON_LRU))
+		return 0;
+	err = kwrite64(prev, next);
+	err = err ?: kwrite64(next + 8, prev);
+	return err ?: kwrite64(page + PAGE_FLAGS, flags & ~ON_LRU);
+}
+
+/* Nobody frees it: a list of the page allocator just has it. */
+static int list_while_mapped(struct freed *freed, int nr, int order)
+{
+	int i, err = 0;
+
+	for (i = 0; i < nr && !err; i++) {
+		err = take_off_lru(freed->page + i * STRUCT_PAGE);
+		err = err ?: add_reference(freed->page + i * STRUCT_PAGE, 1);
+	}
+	err = err ?: kread(freed->page, freed->as_mapped, freed->heads);
+	return err ?: put_on_free_list(freed->page, is_protected() ? order : 0);
+}
+
+enum outcome huge_page_list(void)
+{
+	volatile char *base = make_room();
 	enum outcome outcome;
 	struct freed freed;
 
-	stay_on_cpu(0);
 	if (!base || !make_huge(&freed))
 		return broken("no huge page");
-	(void)base[0];
+	outcome = use_table(&freed, base, list_while_mapped(&freed, 1, HUGE_ORDER));
+	unmap(&freed);
+	return outcome;
+}
+
+/* A few small ones pass for what is taken where memory is fragmented. */
+enum outcome small_pages_list(void)
+{
+	volatile char *base = make_room();
+	enum outcome outcome;
+	struct freed freed;
+
+	if (!base || !find_chunk(&freed))
+		return broken("no pages in a row");
 	if (is_protected())
 		use_up_blocks();
-	outcome = use_table(&freed, base, free_while_mapped(&freed));
+	outcome = use_table(&freed, base, list_while_mapped(&freed, CHUNK_PAGES, CHUNK_ORDER));
 	unmap(&freed);
 	corrupt_command("free");
 	return outcome;
