@@ -30,7 +30,7 @@
  */
 static void *no_table __ro_after_init;
 
-static u8 *frame_at(unsigned long pfn)
+static __always_inline u8 *frame_at(unsigned long pfn)
 {
 	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
 
@@ -39,7 +39,7 @@ static u8 *frame_at(unsigned long pfn)
 	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
 }
 
-static u8 *frame_of(const void *page)
+static __always_inline u8 *frame_of(const void *page)
 {
 	return frame_at(PHYS_PFN(__pa(page)));
 }
@@ -268,18 +268,22 @@ static bool exchange(u64 *entry, u64 value, unsigned int level, u8 parent,
 	unsigned long pfn = kpkeys_table_pfn(value), before;
 	unsigned long shadow = shadowed(entry, parent);
 	bool claimed = !pfn || pfn == shadow;
+	u64 seen;
 
-	guard(kpkeys_hardened_pgtables)();
-	*old = READ_ONCE(*entry);
-	do {
-		before = kpkeys_table_pfn(*old);
-		if (!claimed && before != pfn)
-			claimed = claim(pfn, level, KPKEYS_LINK_ONE);
-		if (!claimed && before != pfn)
-			return false;
-	} while (!try_cmpxchg(entry, old, value));
-	if (before && before != pfn && before != shadow)
-		unlink(before);
+	scoped_guard(kpkeys_hardened_pgtables) {
+		seen = READ_ONCE(*entry);
+		do {
+			before = kpkeys_table_pfn(seen);
+			if (!claimed && before != pfn)
+				claimed = claim(pfn, level, KPKEYS_LINK_ONE);
+			if (!claimed && before != pfn)
+				return false;
+		} while (!try_cmpxchg(entry, &seen, value));
+		kpkeys_entry_written(value);
+		if (before && before != pfn && before != shadow)
+			unlink(before);
+	}
+	*old = seen;
 	return true;
 }
 
@@ -336,6 +340,7 @@ static unsigned int level_below(u8 parent)
 static u64 swap_entry(u64 *entry, u64 value)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_entry_written(value);
 	return xchg(entry, value);
 }
 
@@ -421,8 +426,9 @@ bool kpkeys_link_root(const pgd_t *pgd)
 		return true;
 	if (!claim(pfn, KPKEYS_LEVEL_PGD, KPKEYS_LINK_ONE))
 		return false;
-	return KPKEYS_ROOT_SIZE == PAGE_SIZE ||
-	       claim(pfn + 1, LEVEL_USER_PGD, KPKEYS_LINK_ONE);
+	if (!IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+		return true;
+	return claim(pfn + 1, LEVEL_USER_PGD, KPKEYS_LINK_ONE);
 }
 
 /**
@@ -436,7 +442,7 @@ void kpkeys_unlink_root(const pgd_t *pgd)
 	unsigned long pfn = PHYS_PFN(__pa(pgd));
 
 	unlink(pfn);
-	if (KPKEYS_ROOT_SIZE > PAGE_SIZE)
+	if (IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
 		unlink(pfn + 1);
 }
 

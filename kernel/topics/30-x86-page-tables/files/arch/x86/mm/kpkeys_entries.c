@@ -121,6 +121,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pud);
  */
 pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd)
 {
+	guard(preempt)();
 	if (kpkeys_refuse_block(pmdp, native_pmd_val(pmd), PMD_SIZE))
 		return READ_ONCE(*pmdp);
 	return native_make_pmd(kpkeys_exchange_entry(pmdp, native_pmd_val(pmd),
@@ -137,6 +138,7 @@ EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
  */
 pud_t kpkeys_exchange_pud(pud_t *pudp, pud_t pud)
 {
+	guard(preempt)();
 	if (kpkeys_refuse_block(pudp, native_pud_val(pud), PUD_SIZE))
 		return READ_ONCE(*pudp);
 	return native_make_pud(kpkeys_exchange_entry(pudp, native_pud_val(pud),

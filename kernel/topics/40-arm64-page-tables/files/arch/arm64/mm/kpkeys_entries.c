@@ -84,21 +84,11 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
-/* As ___set_pmd() does behind the write. */
-static void publish(u64 value)
-{
-	if ((value & PTE_VALID) && !kpkeys_defer_publish()) {
-		dsb(ishst);
-		isb();
-	}
-}
-
 /* Who waits for a huge page to be split would wait for ever. */
 static void set_or_clear(void *entry, u64 value, unsigned int level)
 {
 	if (!kpkeys_set_entry(entry, value, level))
 		kpkeys_set_entry(entry, 0, level);
-	publish(value);
 }
 
 /**
@@ -113,7 +103,6 @@ void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr)
 	if (kpkeys_refuse_block(ptep, pte_val(pte), nr * PAGE_SIZE))
 		return;
 	kpkeys_set_entry(ptep, pte_val(pte), 0);
-	publish(pte_val(pte));
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_block);
 
@@ -195,6 +184,7 @@ void kpkeys_set_swapper(pgd_t *pgdp, pgd_t pgd)
  */
 pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd)
 {
+	guard(preempt)();
 	if (kpkeys_refuse_block(pmdp, pmd_val(pmd), PMD_SIZE))
 		return READ_ONCE(*pmdp);
 	return __pmd(kpkeys_exchange_entry(pmdp, pmd_val(pmd), KPKEYS_LEVEL_PTE));

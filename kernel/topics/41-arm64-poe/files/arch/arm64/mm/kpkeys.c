@@ -357,21 +357,36 @@ struct range arch_kpkeys_image(void)
 	};
 }
 
+static void walk_table(pte_t *table, int level, const char *name,
+		       kpkeys_ptp_fn fn, void *arg);
+
 /* By what the CPU does, not by the number of levels that init_mm has. */
-static void walk_tables(pte_t *table, int level, const char *name,
-			kpkeys_ptp_fn fn, void *arg)
+static void walk_below(pte_t *table, int level, const char *name,
+		       kpkeys_ptp_fn fn, void *arg)
 {
 	unsigned int i;
 
-	if (!fn(table, KPKEYS_LEVEL_PTE + 3 - level, name, arg) || level == 3)
-		return;
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		pte_t pte = READ_ONCE(table[i]);
 
 		if ((pte_val(pte) & PMD_TYPE_MASK) == PMD_TYPE_TABLE)
-			walk_tables(__va(__pte_to_phys(pte)), level + 1, name,
-				    fn, arg);
+			walk_table(__va(__pte_to_phys(pte)), level + 1, name,
+				   fn, arg);
 	}
+}
+
+static void walk_table(pte_t *table, int level, const char *name,
+		       kpkeys_ptp_fn fn, void *arg)
+{
+	if (fn(table, KPKEYS_LEVEL_PTE + 3 - level, name, arg) && level < 3)
+		walk_below(table, level, name, fn, arg);
+}
+
+static void walk_root(pgd_t *pgd, int level, const char *name, kpkeys_ptp_fn fn,
+		      void *arg)
+{
+	if (fn(pgd, KPKEYS_LEVEL_PGD, name, arg))
+		walk_below((pte_t *)pgd, level, name, fn, arg);
 }
 
 /**
@@ -405,12 +420,12 @@ void __init arch_kpkeys_share_tables(void)
  */
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 {
-	walk_tables((pte_t *)lm_alias(idmap_pg_dir), IDMAP_ROOT_LEVEL,
-		    "identity map", fn, arg);
+	walk_root(lm_alias(idmap_pg_dir), IDMAP_ROOT_LEVEL, "identity map", fn,
+		  arg);
 	fn(lm_alias(reserved_pg_dir), KPKEYS_LEVEL_PGD, "reserved", arg);
 #ifdef CONFIG_UNMAP_KERNEL_AT_EL0
-	walk_tables((pte_t *)lm_alias(tramp_pg_dir), 4 - CONFIG_PGTABLE_LEVELS,
-		    "trampoline", fn, arg);
+	walk_root(lm_alias(tramp_pg_dir), 4 - CONFIG_PGTABLE_LEVELS, "trampoline",
+		  fn, arg);
 #endif
 #ifdef CONFIG_EFI
 	if (efi_enabled(EFI_RUNTIME_SERVICES) && efi_mm.pgd)

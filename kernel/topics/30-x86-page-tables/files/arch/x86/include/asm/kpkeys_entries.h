@@ -24,6 +24,11 @@ static __always_inline u64 kpkeys_with_table(u64 value, phys_addr_t table)
 	return (value & ~PTE_PFN_MASK) | table;
 }
 
+/* In a section, behind the write or ahead of it. */
+static __always_inline void kpkeys_entry_written(u64 value)
+{
+}
+
 static __always_inline bool kpkeys_is_linear(const void *addr)
 {
 	return (unsigned long)addr >= PAGE_OFFSET &&

@@ -24,6 +24,13 @@ struct mm_struct;
 
 #define kpkeys_is_linear(addr)	__is_lm_address((unsigned long)(addr))
 
+/* In a section, behind the write or ahead of it: its end has the barriers. */
+#define kpkeys_entry_written(value)					\
+do {									\
+	if ((value) & PTE_VALID)					\
+		kpkeys_defer_publish();					\
+} while (0)
+
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);
