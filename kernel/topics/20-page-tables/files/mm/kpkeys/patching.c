@@ -43,9 +43,6 @@ static union {
 	u8		page[PAGE_SIZE];
 } coming __aligned(PAGE_SIZE);
 
-/* Who forges it may have records mixed up, and modules refused. */
-static DEFINE_MUTEX(coming_lock);
-
 /**
  * kpkeys_patching_init - key what is in force while text is patched
  */
@@ -79,6 +76,10 @@ static bool is_in(const struct range *range, unsigned long addr)
 }
 
 /* ---- modules that come ---- */
+
+#ifdef CONFIG_MODULES
+/* Who forges it may have records mixed up, and modules refused. */
+static DEFINE_MUTEX(coming_lock);
 
 static struct range range_of(const struct module *mod, enum mod_mem_type type)
 {
@@ -136,6 +137,7 @@ void __kpkeys_module_came(const struct module *mod)
 	guard(kpkeys_hardened_pgtables)();
 	memset(each, 0, sizeof(*each));
 }
+#endif
 
 static bool may_come(unsigned long site, unsigned long code)
 {
