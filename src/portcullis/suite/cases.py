@@ -48,7 +48,7 @@ BUILDS = (
     Case("build-stock", "build", "without Portcullis", lane="stock", long=True),
     Case("build-kasan", "build", "KASAN", lane="kasan", long=True),
     Case("build-least", "build", "the product without its optional topics", lane="least"),
-    Case("build-arm64-least", "build", "the same", lane="least", machine=Machine(arch="arm64")),
+    Case("build-arm64-least", "build", "the same", lane="least", machine=Machine(arch="arm64"), long=True),
     *(_left_out(*row) for row in LEFT_OUT),
 )
 BOOTS = (
@@ -92,7 +92,7 @@ OFF = (
 )
 LEAST = (
     boot("least-check", "the product without its optional topics boots hardened", "check", lane="least"),
-    boot("arm64-least-check", "the same", "check", lane="least", arch="arm64"),
+    boot("arm64-least-check", "the same", "check", lane="least", arch="arm64", long=True),
 )
 LANES = (
     bench("xen-bench", lane="xen", long=True),
