@@ -344,6 +344,26 @@ static u64 swap_entry(u64 *entry, u64 value)
 	return xchg(entry, value);
 }
 
+/*
+ * Where the entry is may have been said by a stack, while its task slept: not in
+ * a table of entries that map, nor in a page of the pool that holds no table.
+ */
+static bool write_in_table(u64 *entry, u64 value, unsigned int level, u8 parent,
+			   u64 *old)
+{
+	if (likely(level_of(parent) > level)) {
+		if (likely(exchange(entry, value, level, parent, old)))
+			return true;
+		if (refuse_link(value))
+			return false;
+	} else if (kpkeys_refuse("write to", "what is no such page table", entry,
+				 NULL)) {
+		return false;
+	}
+	*old = swap_entry(entry, value);
+	return true;
+}
+
 static bool write_entry(u64 *entry, u64 value, unsigned int level, u64 *old)
 {
 	u8 parent = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
@@ -353,17 +373,11 @@ static bool write_entry(u64 *entry, u64 value, unsigned int level, u64 *old)
 		*old = swap_entry(entry, value);
 		return true;
 	}
-	if (!is_table(parent)) {
-		*old = READ_ONCE(*entry);
-		prepare(entry, value, level);
-		return true;
-	}
-	if (likely(exchange(entry, value, level ?: level_below(parent), parent,
-			    old)))
-		return true;
-	if (refuse_link(value))
-		return false;
-	*old = swap_entry(entry, value);
+	*old = READ_ONCE(*entry);
+	if (is_table(parent))
+		return write_in_table(entry, value, level ?: level_below(parent),
+				      parent, old);
+	prepare(entry, value, level);
 	return true;
 }
 

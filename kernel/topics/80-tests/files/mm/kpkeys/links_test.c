@@ -94,6 +94,21 @@ static void test_table_keeps_its_level(struct kunit *test)
 	empty(0);
 }
 
+/* Where an entry is comes from ordinary memory, too. */
+static void test_entry_is_in_a_table(struct kunit *test)
+{
+	unsigned long pfn = page_to_pfn(child);
+	u64 *frames = (u64 *)kpkeys_frames.page[pfn / KPKEYS_FRAMES_PER_PAGE];
+	u64 before = *frames;
+
+	set_pmd((pmd_t *)frames, __pmd(before ? 0 : to_child()));
+	KUNIT_EXPECT_EQ(test, *frames, before);
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	set_pmd(page_address(child), __pmd(TABLE_BITS | __pa(PARENT)));
+	KUNIT_EXPECT_EQ(test, *(u64 *)page_address(child), 0);
+	empty(0);
+}
+
 static void test_replaced_table_is_unlinked(struct kunit *test)
 {
 	struct page *other = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
@@ -258,6 +273,7 @@ static void test_checker_sees_links(struct kunit *test)
 static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_table_is_linked_once),
 	KUNIT_CASE(test_table_keeps_its_level),
+	KUNIT_CASE(test_entry_is_in_a_table),
 	KUNIT_CASE(test_replaced_table_is_unlinked),
 	KUNIT_CASE(test_exchange_unlinks),
 	KUNIT_CASE(test_linked_table_is_not_freed),
