@@ -11,6 +11,7 @@
 #include <linux/mm.h>
 #include <linux/panic.h>
 
+#include <asm/fixmap.h>
 #include <asm/kpkeys_entries.h>
 
 #include "internal.h"
@@ -306,12 +307,30 @@ static bool refuse_link(u64 value)
 			     pfn_to_kaddr(pfn), NULL);
 }
 
+/* A slot of the fixmap that is for tables has the key whatever it leads to. */
+static bool is_fixed(const void *entry)
+{
+	unsigned long addr = (unsigned long)entry;
+
+	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
+}
+
+static void write_outside(u64 *entry, u64 value, u8 parent)
+{
+	if (parent != KPKEYS_FRAME_ORDINARY || !is_fixed(entry)) {
+		WRITE_ONCE(*entry, value);
+		return;
+	}
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*entry, value);
+}
+
 /*
  * On a stack: it is filled by way of this entry before it is linked. Tables
  * that no CPU walks yet and that are ordinary memory, such as those that kexec
  * prepares, are not looked at.
  */
-static void prepare(u64 *entry, u64 value, unsigned int level)
+static void prepare(u64 *entry, u64 value, unsigned int level, u8 parent)
 {
 	unsigned long pfn = kpkeys_table_pfn(value);
 	bool fits = !pfn || kpkeys_frame(pfn) != KPKEYS_FRAME_TABLE;
@@ -326,7 +345,7 @@ static void prepare(u64 *entry, u64 value, unsigned int level)
 	}
 	if (!fits && refuse_link(value))
 		value = kpkeys_with_table(value, __pa(no_table));
-	WRITE_ONCE(*entry, value);
+	write_outside(entry, value, parent);
 }
 
 static unsigned int level_below(u8 parent)
@@ -377,7 +396,7 @@ static bool write_entry(u64 *entry, u64 value, unsigned int level, u64 *old)
 	if (is_table(parent))
 		return write_in_table(entry, value, level ?: level_below(parent),
 				      parent, old);
-	prepare(entry, value, level);
+	prepare(entry, value, level, parent);
 	return true;
 }
 
