@@ -168,52 +168,64 @@ static bool is_direct_map(const void *entry, unsigned long pfn)
 	       leaf.entry == __pa(entry);
 }
 
-/* Returns which one it leads to, or -1. */
-static int look_at(const u64 *entry, int level, const struct span *span)
+/* A large entry may lead to several. */
+static unsigned long arrivals_below(const u64 *entry, unsigned long pfn,
+				    unsigned long nr)
+{
+	unsigned long mask = 0, start;
+	unsigned int i;
+
+	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++) {
+		start = arrivals()->block[i].pfn;
+		if (pfn < start + arrivals()->block[i].nr && start < pfn + nr &&
+		    !is_direct_map(entry, max(pfn, start)))
+			mask |= BIT(i);
+	}
+	return mask;
+}
+
+/* Returns which ones it leads to, a bit for each. */
+static unsigned long look_at(const u64 *entry, int level, const struct span *span)
 {
 	unsigned long pfn, nr;
-	int i;
 
 	if (!kpkeys_entry_leads_to(READ_ONCE(*entry), level, &pfn, &nr) ||
 	    pfn >= span->end || pfn + nr <= span->start ||
 	    (nr == 1 && !kpkeys_frame(pfn)))
-		return -1;
-	i = find_arrival(pfn, nr);
-	if (i < 0 || is_direct_map(entry, max(pfn, arrivals()->block[i].pfn)))
-		return -1;
-	return i;
+		return 0;
+	return arrivals_below(entry, pfn, nr);
 }
 
 /* A page may be freed, and become something else, while it is looked at. */
-static bool is_still_mapped(const u64 *entry, int level, const struct span *span)
+static unsigned long are_still_mapped(const u64 *entry, int level,
+				      const struct span *span, unsigned long mask)
 {
 	unsigned int i;
 
-	for (i = 0; i < TRIES; i++) {
-		if (kpkeys_level_to_search(PHYS_PFN(__pa(entry))) != level ||
-		    look_at(entry, level, span) < 0)
-			return false;
+	for (i = 0; mask && i < TRIES; i++) {
+		if (kpkeys_level_to_search(PHYS_PFN(__pa(entry))) != level)
+			return 0;
+		mask &= look_at(entry, level, span);
 		schedule_timeout_uninterruptible(1);
 	}
-	return true;
+	return mask;
 }
 
-static void note_mapped(unsigned int i)
+static void note_mapped(unsigned long mask)
 {
 	guard(kpkeys_hardened_pgtables)();
-	arrivals()->mapped |= BIT(i);
+	arrivals()->mapped |= mask;
 }
 
 static void search_table(unsigned long pfn, int level, const struct span *span)
 {
 	const u64 *entry = pfn_to_kaddr(pfn), *end = entry + ENTRIES;
-	int i;
+	unsigned long mask;
 
 	for (; entry < end; entry++) {
-		i = look_at(entry, level, span);
-		if (unlikely(i >= 0) && !(arrivals()->mapped & BIT(i)) &&
-		    is_still_mapped(entry, level, span))
-			note_mapped(i);
+		mask = look_at(entry, level, span) & ~arrivals()->mapped;
+		if (unlikely(mask))
+			note_mapped(are_still_mapped(entry, level, span, mask));
 	}
 	atomic_long_inc(&kpkeys_events.retype_tables);
 	cond_resched();

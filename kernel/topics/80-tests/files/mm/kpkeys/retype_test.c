@@ -11,6 +11,7 @@
 #include <linux/vmalloc.h>
 
 #include <asm/kpkeys_mm.h>
+#include <asm/pgalloc.h>
 
 #include <trace/events/kpkeys.h>
 
@@ -42,7 +43,18 @@ static void key(struct kunit *test, void *addr)
 	KUNIT_ASSERT_EQ(test, kpkeys_block_key(addr, ORDER, KPKEYS_PKEY_PGTABLES), 0);
 }
 
-static int search(void *addr)
+static int add(void *addr, unsigned int parts)
+{
+	unsigned int i, nr = NR / parts;
+	int ret = 0;
+
+	for (i = 0; i < parts && !ret; i++)
+		ret = kpkeys_arrivals_add(addr + i * nr * PAGE_SIZE, nr,
+					  KPKEYS_PKEY_PGTABLES);
+	return ret;
+}
+
+static int search(void *addr, unsigned int parts)
 {
 	int ret;
 
@@ -50,7 +62,7 @@ static int search(void *addr)
 		kpkeys_arrivals_end();
 		kpkeys_flush();
 		kpkeys_arrivals_begin();
-		ret = kpkeys_arrivals_add(addr, NR, KPKEYS_PKEY_PGTABLES);
+		ret = add(addr, parts);
 	} while (ret == -EAGAIN);
 	kpkeys_arrivals_search();
 	return ret;
@@ -62,7 +74,7 @@ static bool arrives(void *addr)
 	bool arrived;
 
 	kpkeys_arrivals_begin();
-	arrived = !search(addr) && kpkeys_has_arrived(addr, NR);
+	arrived = !search(addr, 1) && kpkeys_has_arrived(addr, NR);
 	kpkeys_arrivals_end();
 	return arrived;
 }
@@ -97,6 +109,45 @@ static void test_mapped_page_does_not_arrive(struct kunit *test)
 	vunmap(alias);
 	KUNIT_EXPECT_TRUE(test, arrives(page_address(block)));
 	kpkeys_block_free(page_address(block), NR);
+}
+
+/* A table that no CPU walks, and that says of itself that it has large entries. */
+static pmd_t *new_pmd_table(struct kunit *test, pud_t *pud)
+{
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	pud_populate(&init_mm, pud, page_address(page));
+	return page_address(page);
+}
+
+static void plant_large(pmd_t *entry, void *addr)
+{
+	unsigned long pfn = PHYS_PFN(__pa(addr)) & ~(PTRS_PER_PTE - 1UL);
+
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*entry, pmd_mkhuge(pfn_pmd(pfn, PAGE_KERNEL)));
+}
+
+static void test_all_below_an_entry_are_mapped(struct kunit *test)
+{
+	void *addr = page_address(new_block(test)), *half = addr + NR / 2 * PAGE_SIZE;
+	pud_t pud = __pud(0);
+	pmd_t *table = new_pmd_table(test, &pud);
+
+	key(test, addr);
+	plant_large(table, addr);
+	kpkeys_arrivals_begin();
+	KUNIT_EXPECT_EQ(test, search(addr, 2), 0);
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, NR / 2));
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(half, NR / 2));
+	kpkeys_arrivals_end();
+	scoped_guard(kpkeys_hardened_pgtables)
+		WRITE_ONCE(*table, __pmd(0));
+	set_pud(&pud, __pud(0));
+	kpkeys_ptp_free(virt_to_page(table), 0);
+	KUNIT_EXPECT_TRUE(test, arrives(addr));
+	kpkeys_block_free(addr, NR);
 }
 
 /* Without its key it does not either. */
@@ -217,6 +268,7 @@ static int retype_test_init(struct kunit *test)
 static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_unmapped_pages_arrive),
 	KUNIT_CASE(test_mapped_page_does_not_arrive),
+	KUNIT_CASE(test_all_below_an_entry_are_mapped),
 	KUNIT_CASE(test_ordinary_page_does_not_arrive),
 	KUNIT_CASE(test_pool_takes_no_mapped_block),
 	KUNIT_CASE(test_growth_finds_nothing),
