@@ -173,6 +173,7 @@ def verdict(name: str, word: str) -> str:
     return f'#json {{"attack":"{name}","verdict":"{word}","evidence":"e"}}\n'
 
 
+BEGIN = "portcullis: attack a\n"
 REPORT = "kpkeys: violation: write to page table at 000000001a2b, entry 5, by f+0x1 in attack[9] (enforce)\n"
 
 
@@ -197,9 +198,17 @@ def test_an_attack_that_still_lands_gets_a_second_try_alone():
 
 
 def test_a_guest_that_dies_without_a_report_is_not_a_block():
-    booter, _ = boots(("", "Kernel panic - not syncing: oh\n"))
+    booter, _ = boots(("", BEGIN + "Kernel panic - not syncing: oh\n"))
     (outcome,), _ = run_attacks((attack("a"),), "enforce", Machine(), booter)
     assert outcome.verdict == "DIED" and not outcome.as_expected
+
+
+def test_a_guest_that_dies_before_any_attack_ends_the_run():
+    for console in ("", REPORT):
+        booter, jobs = boots(("", console), (verdict("a", "BLOCKED") + "#done 0\n", ""))
+        with pytest.raises(ToolError, match="before any attack began"):
+            run_attacks((attack("a"),), "enforce", Machine(), booter)
+        assert len(jobs) == 1
 
 
 def test_an_attack_without_a_verdict_is_missing():

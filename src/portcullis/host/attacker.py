@@ -19,7 +19,7 @@ from portcullis.core.verdicts import (
 )
 from portcullis.errors import ToolError
 from portcullis.host.screen import say
-from portcullis.host.vm import Boot, look_at_backend
+from portcullis.host.vm import Boot, explain, look_at_backend
 from portcullis.host.workspace import Workspace
 
 Booter = Callable[[Machine], Boot]
@@ -68,6 +68,7 @@ def run_attacks(
         attacked = replace(machine, job=",".join(("attack", *(attack.name for attack in batch))), mode=mode)
         boots.append(boot(attacked))
         look_at_backend(attacked, boots[-1])
+        look_at_start(boots[-1])
         outcomes.update({outcome.name: outcome for outcome in settle(batch, mode, boots[-1])})
 
     while waiting := [attack for attack in attacks if attack.name not in outcomes]:
@@ -76,6 +77,12 @@ def run_attacks(
         if attack.scope == "gap" and not outcomes[attack.name].as_expected:
             attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
+
+
+def look_at_start(booted: Boot) -> None:
+    """Raises ToolError when no attack began: the kernel does not boot, and no boot after this one would settle any."""
+    if not booted.results.records and "portcullis: attack " not in booted.console:
+        raise ToolError("the guest died before any attack began", explain(booted))
 
 
 def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:
