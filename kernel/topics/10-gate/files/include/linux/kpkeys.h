@@ -236,6 +236,14 @@ static __always_inline bool __kpkeys_can_hold(void)
 	return !IS_ENABLED(CONFIG_PREEMPT_COUNT) || preempt_count();
 }
 
+/* Not a preemption point, since the gate is open; the next one is not far. */
+static __always_inline void __kpkeys_preempt_enable(void)
+{
+	barrier();
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		__preempt_count_dec();
+}
+
 /**
  * kpkeys_lazy_mmu_enter - open a section that is not a scope
  *
@@ -267,7 +275,7 @@ static __always_inline void kpkeys_lazy_mmu_enter(void)
 	} else if (raw_cpu_read(kpkeys_cpu.lazy_depth)) {
 		raw_cpu_inc(kpkeys_cpu.lazy_depth);
 	}
-	preempt_enable_notrace();
+	__kpkeys_preempt_enable();
 }
 
 /**
@@ -346,6 +354,28 @@ static __always_inline void kpkeys_softirq_exit(void *slot)
 		__kpkeys_pop((unsigned long)slot);
 }
 
+/**
+ * kpkeys_printk_enter - the same for what prints inside a section
+ * @slot: any variable on the caller's stack
+ */
+static __always_inline void kpkeys_printk_enter(void *slot)
+{
+	preempt_disable_notrace();
+	kpkeys_softirq_enter(slot);
+	preempt_enable_notrace();
+}
+
+/**
+ * kpkeys_printk_exit - undo kpkeys_printk_enter()
+ * @slot: the same variable
+ */
+static __always_inline void kpkeys_printk_exit(void *slot)
+{
+	preempt_disable_notrace();
+	kpkeys_softirq_exit(slot);
+	__kpkeys_preempt_enable();
+}
+
 /*
  * A register may be open beside a copy that says it is not. Each switch looks
  * at it, so that no other task runs with it. The return to user space does
@@ -399,6 +429,13 @@ struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid);
  */
 void kpkeys_ptp_free(struct page *page, unsigned int order);
 
+/**
+ * kpkeys_ptp_free_tables - give several page tables back, in few sections
+ * @tables: pages of one table each
+ * @nr: how many
+ */
+void kpkeys_ptp_free_tables(struct page **tables, unsigned int nr);
+
 bool kpkeys_ptp_owns(struct page *page);
 void kpkeys_hardened_pgtables_init(void);
 void kpkeys_key_late_table(void *pgd, const char *name);
@@ -427,6 +464,7 @@ static inline struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order,
 	return NULL;
 }
 static inline void kpkeys_ptp_free(struct page *page, unsigned int order) { }
+static inline void kpkeys_ptp_free_tables(struct page **tables, unsigned int nr) { }
 static inline bool kpkeys_ptp_owns(struct page *page) { return false; }
 static inline void kpkeys_hardened_pgtables_init(void) { }
 static inline void kpkeys_key_late_table(void *pgd, const char *name) { }

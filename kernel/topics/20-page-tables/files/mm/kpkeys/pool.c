@@ -245,6 +245,20 @@ static void *put_pages(struct page *page, unsigned int order)
 	return bad;
 }
 
+/* The same for tables one by one. */
+static void *put_tables(struct page **tables, unsigned int nr)
+{
+	void *addr, *bad = NULL;
+
+	guard(kpkeys_hardened_pgtables)();
+	for (; nr; nr--, tables++) {
+		addr = page_address(*tables);
+		if (!put_page_back(addr, page_to_nid(*tables) == numa_mem_id()))
+			bad = addr;
+	}
+	return bad;
+}
+
 static void refuse_free(const void *bad)
 {
 	kpkeys_freelist_error(kpkeys_table_is_free(bad) ? "page freed twice" :
@@ -259,6 +273,19 @@ static void give_back(struct page *page, unsigned int order)
 
 	local_irq_save(flags);
 	bad = put_pages(page, order);
+	if (bad)
+		refuse_free(bad);
+	kpkeys_freelist_report();
+	local_irq_restore(flags);
+}
+
+static void give_back_tables(struct page **tables, unsigned int nr)
+{
+	unsigned long flags;
+	void *bad;
+
+	local_irq_save(flags);
+	bad = put_tables(tables, nr);
 	if (bad)
 		refuse_free(bad);
 	kpkeys_freelist_report();
@@ -294,6 +321,18 @@ void kpkeys_ptp_free(struct page *page, unsigned int order)
 	if (memcg_kmem_online())
 		memcg_kmem_uncharge_page(page, order);
 	give_back(page, order);
+}
+
+void kpkeys_ptp_free_tables(struct page **tables, unsigned int nr)
+{
+	unsigned int i, n;
+
+	for (i = 0; memcg_kmem_online() && i < nr; i++)
+		memcg_kmem_uncharge_page(tables[i], 0);
+	for (i = 0; i < nr; i += n) {
+		n = min(nr - i, BATCH);
+		give_back_tables(tables + i, n);
+	}
 }
 
 static unsigned long nr_in_magazines(void)

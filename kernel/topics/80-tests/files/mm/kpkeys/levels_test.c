@@ -263,6 +263,27 @@ static void test_held_section_interrupted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kpkeys_is_held());
 }
 
+static void look_at_gate(void *data, const char *text, size_t len)
+{
+	seen = arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
+}
+
+static void test_message_is_stored_shut(struct kunit *test)
+{
+	bool open;
+
+	KPKEYS_TEST_REQUIRES(test, !register_trace_console(look_at_gate, NULL));
+	seen = -1;
+	scoped_guard(kpkeys_hardened_pgtables) {
+		pr_info("a message from a section\n");
+		open = arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
+	}
+	unregister_trace_console(look_at_gate, NULL);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, seen, 0);
+	KUNIT_EXPECT_TRUE(test, open);
+}
+
 static void softirq_store(struct tasklet_struct *tasklet)
 {
 	seen = kpkeys_test_store();
@@ -504,6 +525,7 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_held_section_sleeps),
 	KUNIT_CASE(test_interrupt_runs_shut),
 	KUNIT_CASE(test_held_section_interrupted),
+	KUNIT_CASE(test_message_is_stored_shut),
 	KUNIT_CASE(test_softirq_runs_shut),
 	KUNIT_CASE(test_warn_runs_shut),
 	KUNIT_CASE(test_nmi_runs_shut),

@@ -63,14 +63,4 @@ static __always_inline bool kpkeys_wants_section(unsigned int nr)
 						kpkeys_has_runs());
 }
 
-#define kpkeys_run_enter() do {						\
-	if (kpkeys_has_runs())						\
-		kpkeys_lazy_mmu_enter();				\
-} while (0)
-
-#define kpkeys_run_leave() do {						\
-	if (kpkeys_has_runs())						\
-		kpkeys_lazy_mmu_leave();				\
-} while (0)
-
 #endif /* _LINUX_KPKEYS_DESIGNS_H */
