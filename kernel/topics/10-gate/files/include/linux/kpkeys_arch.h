@@ -43,6 +43,11 @@ void kpkeys_walk_entry(pgd_t *pgdp, const char *name, kpkeys_ptp_fn fn,
 		       void *arg);
 void kpkeys_mark_user_half(const pgd_t *pgd);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
+bool kpkeys_refuse(const char *what, const char *of, const void *at,
+		   struct task_struct *task);
+unsigned int kpkeys_level_below_root(void);
+bool kpkeys_set_elsewhere(void *entry, u64 value);
+bool kpkeys_clear_elsewhere(void *entry, u64 *old);
 
 /**
  * struct kpkeys_leaf - the entry that maps a kernel address

@@ -140,14 +140,12 @@ void kpkeys_frames_sync(void *addr, unsigned long nr);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
 bool kpkeys_frames_are_hole(unsigned long index);
-bool kpkeys_refuse(const char *what, const char *of, const void *at,
-		   struct task_struct *task);
 
 /* links.c */
 bool kpkeys_table_take(const void *page);
 bool kpkeys_table_put(const void *page);
 bool kpkeys_table_is_free(const void *page);
-void kpkeys_table_keep(const void *page);
+bool kpkeys_table_keep(const void *page);
 void kpkeys_table_release(const void *page);
 bool kpkeys_table_leave(unsigned long pfn);
 bool kpkeys_link_root(const pgd_t *pgd);

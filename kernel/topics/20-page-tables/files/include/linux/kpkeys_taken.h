@@ -20,6 +20,14 @@
 
 #define KPKEYS_NR_TAKEN	512
 
+/* Are these no entries of a table? Asked once for all that are taken. */
+static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
+				     unsigned long end)
+{
+	return kpkeys_pgtables_enabled() &&
+	       kpkeys_refuse_change(ptep, (end - addr) >> PAGE_SHIFT);
+}
+
 /**
  * struct kpkeys_taken - what one CPU took; pages with KPKEYS_PKEY_STATE
  * @pte: the entries, as far apart as in a table
@@ -38,6 +46,7 @@ DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
 #define take_ptes		get_and_clear_full_ptes
 #define put_back_pte		set_pte_at
+#define taken_are_refused(...)	false
 #define taken_enter_lazy_mmu()	arch_enter_lazy_mmu_mode()
 #define taken_leave_lazy_mmu()	arch_leave_lazy_mmu_mode()
 

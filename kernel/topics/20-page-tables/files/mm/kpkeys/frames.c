@@ -357,9 +357,7 @@ static u8 *new_page(void)
 {
 	u8 *page = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 
-	if (page)
-		kpkeys_table_keep(page);
-	return page;
+	return page && kpkeys_table_keep(page) ? page : NULL;
 }
 
 static int add_frames(unsigned long pfn, unsigned long end)

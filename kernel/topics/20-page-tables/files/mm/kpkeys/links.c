@@ -166,14 +166,18 @@ bool kpkeys_table_is_free(const void *page)
 /**
  * kpkeys_table_keep - a page of the pool is never to become a table
  * @page: its address
+ *
+ * Return: false if it is one, or is no page of the pool.
  */
-void kpkeys_table_keep(const void *page)
+bool kpkeys_table_keep(const void *page)
 {
-	u8 *frame = frame_of(page);
+	u8 *frame = frame_of(page), taken = TAKEN, unused = FREE;
 
 	guard(kpkeys_hardened_pgtables)();
-	if (no_table && frame)
-		WRITE_ONCE(*frame, KEPT);
+	if (!no_table)
+		return true;
+	return frame && (try_cmpxchg(frame, &taken, KEPT) ||
+			 try_cmpxchg(frame, &unused, KEPT));
 }
 
 /**
@@ -356,6 +360,38 @@ static unsigned int level_below(u8 parent)
 	       level - 1 : KPKEYS_LEVEL_PTE;
 }
 
+/**
+ * kpkeys_level_below_root - what level top-level entries lead to
+ *
+ * Folded ones are left out.
+ */
+unsigned int kpkeys_level_below_root(void)
+{
+	if (!mm_p4d_folded(&init_mm))
+		return KPKEYS_LEVEL_P4D;
+	if (!mm_pud_folded(&init_mm))
+		return KPKEYS_LEVEL_PUD;
+	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
+}
+
+static unsigned int level_above(unsigned int level)
+{
+	return level == kpkeys_level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
+}
+
+/* One that is filled before it is linked has from its first link on a level. */
+static bool leads_to(u64 *entry, unsigned int level, u8 parent)
+{
+	unsigned int above = level_above(level);
+	unsigned long pfn;
+
+	if (parent != TAKEN)
+		return min(level_of(parent), KPKEYS_LEVEL_PGD) == above;
+	pfn = kpkeys_entry_pfn(entry);
+	guard(kpkeys_hardened_pgtables)();
+	return claim(pfn, above, KPKEYS_LINK_NONE);
+}
+
 static u64 swap_entry(u64 *entry, u64 value)
 {
 	guard(kpkeys_hardened_pgtables)();
@@ -370,13 +406,13 @@ static u64 swap_entry(u64 *entry, u64 value)
 static bool write_in_table(u64 *entry, u64 value, unsigned int level, u8 parent,
 			   u64 *old)
 {
-	if (likely(level_of(parent) > level)) {
+	if (likely(leads_to(entry, level, parent))) {
 		if (likely(exchange(entry, value, level, parent, old)))
 			return true;
 		if (refuse_link(value))
 			return false;
-	} else if (kpkeys_refuse("write to", "what is no such page table", entry,
-				 NULL)) {
+	} else if (kpkeys_refuse("use as a page table", "what is no such table",
+				 entry, NULL)) {
 		return false;
 	}
 	*old = swap_entry(entry, value);
@@ -431,6 +467,120 @@ u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level)
 
 	write_entry(entry, value, level, &old);
 	return old;
+}
+
+/* ---- entries of the last level ---- */
+
+/* What takes the place of a table is filled as that would have been. */
+static bool is_no_table(const void *entry)
+{
+	return PTR_ALIGN_DOWN(entry, PAGE_SIZE) == no_table;
+}
+
+/* So are all, until tables have been entered. */
+static bool is_pte_table(const void *entry, u8 frame)
+{
+	if (unlikely(!no_table) || is_no_table(entry))
+		return true;
+	return is_table(frame) && (level_of(frame) == KPKEYS_LEVEL_PTE ||
+				   level_of(frame) == LEVEL_TAKEN);
+}
+
+static unsigned long size_of_level(unsigned int level)
+{
+	switch (level) {
+	case KPKEYS_LEVEL_PMD:
+		return PMD_SIZE;
+	case KPKEYS_LEVEL_PUD:
+		return PUD_SIZE;
+	default:
+		return PGDIR_SIZE;
+	}
+}
+
+/* Of hugetlb: what maps a page there is a table's, or a huge page's, here. */
+static bool is_higher_table(u8 frame)
+{
+	return is_table(frame) && level_of(frame) > KPKEYS_LEVEL_PTE &&
+	       level_of(frame) < LEVEL_TAKEN;
+}
+
+static bool refuse_slot(const void *entry)
+{
+	unsigned long pfn = kpkeys_entry_pfn(entry);
+	bool holds_none = kpkeys_frame(pfn) == KPKEYS_FRAME_TABLE;
+
+	return kpkeys_refuse("use as a page table", holds_none ?
+			     "a page that holds none" : kpkeys_frame_name(pfn),
+			     entry, NULL);
+}
+
+/**
+ * kpkeys_set_elsewhere - write an entry that is in no table of the last level
+ * @entry: where, as somebody says who may have been lied to
+ * @value: what
+ *
+ * What is no page table is written with the gate shut.
+ *
+ * Return: true if that was dealt with; else it may be written like others.
+ */
+bool kpkeys_set_elsewhere(void *entry, u64 value)
+{
+	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+
+	if (is_pte_table(entry, frame))
+		return false;
+	if (frame == KPKEYS_FRAME_ORDINARY) {
+		write_outside(entry, value, frame);
+		return true;
+	}
+	if (!is_higher_table(frame))
+		return refuse_slot(entry);
+	guard(preempt)();
+	if (!kpkeys_refuse_block(entry, value, size_of_level(level_of(frame))))
+		kpkeys_set_entry(entry, value, 0);
+	return true;
+}
+
+/**
+ * kpkeys_clear_elsewhere - clear an entry that is in no table of the last level
+ * @entry: where
+ * @old: set to what was there
+ *
+ * Return: as kpkeys_set_elsewhere().
+ */
+bool kpkeys_clear_elsewhere(void *entry, u64 *old)
+{
+	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+
+	if (is_pte_table(entry, frame))
+		return false;
+	if (frame == KPKEYS_FRAME_ORDINARY)
+		*old = xchg((u64 *)entry, 0);
+	else if (is_higher_table(frame))
+		*old = kpkeys_exchange_entry(entry, 0, 0);
+	else if (refuse_slot(entry))
+		*old = READ_ONCE(*(u64 *)entry);
+	else
+		return false;
+	return true;
+}
+
+/**
+ * kpkeys_refuse_change - may bits not change in what somebody says are entries?
+ * @entry: the first one
+ * @nr: how many, of one table of any level
+ */
+bool kpkeys_refuse_change(const void *entry, unsigned int nr)
+{
+	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+
+	if (offset_in_page(entry) + nr * sizeof(u64) > PAGE_SIZE)
+		return refuse_slot(entry);
+	if (frame == KPKEYS_FRAME_ORDINARY || is_pte_table(entry, frame) ||
+	    is_higher_table(frame))
+		return false;
+	return refuse_slot(entry);
 }
 
 /**

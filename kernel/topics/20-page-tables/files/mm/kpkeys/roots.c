@@ -85,7 +85,7 @@ static bool add_page(struct kpkeys_root *page)
 {
 	unsigned int nr = kpkeys_roots.nr_pages, i;
 
-	if (nr == KPKEYS_ROOT_PAGES)
+	if (nr == KPKEYS_ROOT_PAGES || !kpkeys_table_keep(page))
 		return false;
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_roots.page[nr] = page;
@@ -102,10 +102,8 @@ static int more_roots(void)
 	if (!page)
 		return -ENOMEM;
 	scoped_guard(raw_spinlock_irqsave, &roots_lock)
-		if (add_page(page)) {
-			kpkeys_table_keep(page);
+		if (add_page(page))
 			return 0;
-		}
 	ptp_free(page, 0);
 	return -ENOMEM;
 }

@@ -94,18 +94,78 @@ static void test_table_keeps_its_level(struct kunit *test)
 	empty(0);
 }
 
+static u64 *frames_of_child(void)
+{
+	unsigned long pfn = page_to_pfn(child);
+
+	return (u64 *)kpkeys_frames.page[pfn / KPKEYS_FRAMES_PER_PAGE];
+}
+
 /* Where an entry is comes from ordinary memory, too. */
 static void test_entry_is_in_a_table(struct kunit *test)
 {
-	unsigned long pfn = page_to_pfn(child);
-	u64 *frames = (u64 *)kpkeys_frames.page[pfn / KPKEYS_FRAMES_PER_PAGE];
-	u64 before = *frames;
+	u64 *frames = frames_of_child(), before = *frames;
 
 	set_pmd((pmd_t *)frames, __pmd(before ? 0 : to_child()));
 	KUNIT_EXPECT_EQ(test, *frames, before);
 	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
 	set_pmd(page_address(child), __pmd(TABLE_BITS | __pa(PARENT)));
 	KUNIT_EXPECT_EQ(test, *(u64 *)page_address(child), 0);
+	empty(0);
+}
+
+/* A table that leads to tables of one level leads to no others. */
+static void test_level_is_the_next_one(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, takes_pud(0));
+	KUNIT_EXPECT_EQ(test, child_level(), KPKEYS_LEVEL_PMD);
+	set_pud((pud_t *)PARENT, __pud(0));
+	set_pmd((pmd_t *)PARENT, __pmd(0));
+	kpkeys_ptp_free(child, 0);
+	child = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, child);
+	KUNIT_EXPECT_FALSE(test, takes_pmd(1));
+}
+
+/* Helpers for entries that map pages write in tables of such, too. */
+static void test_pte_is_in_a_table(struct kunit *test)
+{
+	pte_t *frames = (pte_t *)frames_of_child(), *state;
+	u64 before = *(u64 *)frames, mode;
+
+	set_pte(frames, __pte(0));
+	set_ptes(&init_mm, 0, frames, __pte(0), 2);
+	ptep_get_and_clear(&init_mm, 0, frames);
+	ptep_set_wrprotect(&init_mm, 0, frames);
+	KUNIT_EXPECT_EQ(test, *(u64 *)frames, before);
+	state = (pte_t *)PTR_ALIGN_DOWN((void *)&kpkeys_state.mode, sizeof(u64));
+	mode = *(u64 *)state;
+	set_pte(state, __pte(0));
+	ptep_get_and_clear(&init_mm, 0, state);
+	KUNIT_EXPECT_EQ(test, *(u64 *)state, mode);
+}
+
+static void test_pte_may_come_before_its_table(struct kunit *test)
+{
+	pte_t *table = page_address(child), on_stack = __pte(0), pte;
+
+	pte = pfn_pte(page_to_pfn(virt_to_page(test)), PAGE_KERNEL);
+	set_pte(table, pte);
+	KUNIT_EXPECT_EQ(test, pte_val(*table), pte_val(pte));
+	set_ptes(&init_mm, 0, table, pte, 2);
+	KUNIT_EXPECT_EQ(test, pte_pfn(table[1]), pte_pfn(pte) + 1);
+	ptep_get_and_clear(&init_mm, 0, table);
+	ptep_get_and_clear(&init_mm, PAGE_SIZE, table + 1);
+	KUNIT_EXPECT_EQ(test, pte_val(*table), 0);
+	set_pte(&on_stack, pte);
+	KUNIT_EXPECT_EQ(test, pte_val(on_stack), pte_val(pte));
+}
+
+static void test_linked_table_is_not_kept(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_keep(page_address(child)));
+	KUNIT_EXPECT_EQ(test, child_level(), KPKEYS_LEVEL_PTE);
 	empty(0);
 }
 
@@ -274,6 +334,10 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_table_is_linked_once),
 	KUNIT_CASE(test_table_keeps_its_level),
 	KUNIT_CASE(test_entry_is_in_a_table),
+	KUNIT_CASE(test_level_is_the_next_one),
+	KUNIT_CASE(test_pte_is_in_a_table),
+	KUNIT_CASE(test_pte_may_come_before_its_table),
+	KUNIT_CASE(test_linked_table_is_not_kept),
 	KUNIT_CASE(test_replaced_table_is_unlinked),
 	KUNIT_CASE(test_exchange_unlinks),
 	KUNIT_CASE(test_linked_table_is_not_freed),

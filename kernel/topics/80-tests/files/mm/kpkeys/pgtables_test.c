@@ -45,7 +45,10 @@ static void test_set_ptes_is_one_section(struct kunit *test)
 {
 	pte_t *table = page_address(kpkeys_test_ptp), pte = pfn_pte(1, PAGE_KERNEL);
 	unsigned long before, used, flags, published;
+	pmd_t pmd = __pmd(0);
 
+	/* From here on it is known to be a table of PTEs. */
+	pmd_populate_kernel(&init_mm, &pmd, table);
 	local_irq_save(flags);
 	before = kpkeys_test_writes();
 	published = kpkeys_test_publishes();
@@ -56,6 +59,7 @@ static void test_set_ptes_is_one_section(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, used, 2);
 	KUNIT_EXPECT_EQ(test, published, ARCH_KPKEYS_PUBLISHES);
 	KUNIT_EXPECT_EQ(test, pte_pfn(table[15]), 16);
+	set_pmd(&pmd, __pmd(0));
 }
 
 /* What a task switch closes must be seen by table walks even so. */

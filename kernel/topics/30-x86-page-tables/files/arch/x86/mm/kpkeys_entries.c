@@ -14,6 +14,7 @@
 #include <linux/printk.h>
 
 #include <asm/kpkeys_mm.h>
+#include <asm/sections.h>
 
 static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned int nr)
 {
@@ -21,6 +22,22 @@ static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned int nr)
 	    (nr == 1 && likely(!kpkeys_frame(pte_pfn(pte)))))
 		return false;
 	return kpkeys_refuse_leaf(ptep, pte_val(pte), pte_pfn(pte), nr);
+}
+
+/* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
+static __always_inline bool is_pte_slot(const pte_t *ptep)
+{
+	return kpkeys_is_linear(ptep) &&
+	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
+	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
+}
+
+static bool is_patchable(unsigned long pfn)
+{
+	if (kpkeys_frame(pfn) != KPKEYS_FRAME_READONLY)
+		return !kpkeys_frame(pfn);
+	return pfn >= PHYS_PFN(__pa_symbol(_stext)) &&
+	       pfn <= PHYS_PFN(__pa_symbol(_etext - 1));
 }
 
 /**
@@ -32,6 +49,10 @@ static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned int nr)
  */
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
 {
+	if (kpkeys_frames.nr &&
+	    (!is_pte_slot(ptep) || !is_patchable(pte_pfn(pte))) &&
+	    kpkeys_refuse("patching", "what is no text", ptep, NULL))
+		return;
 	guard(kpkeys_hardened_pgtables)();
 	WRITE_ONCE(*ptep, pte);
 }
@@ -45,7 +66,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	unsigned long pfn = pte_pfn(pte);
 
 	guard(kpkeys_hardened_pgtables)();
-	if ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pfn))
+	if (!is_pte_slot(ptep) ||
+	    ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pfn)))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;
@@ -58,7 +80,11 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
-	if (likely(set_ordinary(ptep, pte)) || is_refused(ptep, pte, 1))
+	if (likely(set_ordinary(ptep, pte)))
+		return;
+	if (!is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
+		return;
+	if (is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	WRITE_ONCE(*ptep, pte);
@@ -195,9 +221,23 @@ void kpkeys_set_kernel_entry(void *entry, u64 value)
 		kpkeys_set_entry(entry, value, 0);
 }
 
+static bool is_pte_run(const pte_t *ptep, unsigned int nr)
+{
+	return is_pte_slot(ptep) &&
+	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
+}
+
+static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
+		kpkeys_set_pte(ptep, pte);
+}
+
 static noinline void set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 {
 	guard(preempt)();
+	if (!is_pte_run(ptep, nr))
+		return set_one_by_one(ptep, pte, nr);
 	if (is_refused(ptep, pte, nr))
 		return;
 	guard(kpkeys_pgtables_section)(nr);
@@ -221,13 +261,17 @@ void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
 /**
- * kpkeys_clear_pte - native_ptep_get_and_clear() outside a section
+ * kpkeys_clear_pte - native_ptep_get_and_clear() where tables are protected
  * @ptep: where
  *
  * Return: what was there.
  */
 pte_t kpkeys_clear_pte(pte_t *ptep)
 {
+	u64 old;
+
+	if (!is_pte_slot(ptep) && kpkeys_clear_elsewhere(ptep, &old))
+		return native_make_pte(old);
 	guard(kpkeys_hardened_pgtables)();
 	return native_make_pte(xchg(&ptep->pte, 0));
 }
@@ -246,6 +290,8 @@ static noinline void wrprotect_one(pte_t *ptep)
  */
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr)
 {
+	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
+		return;
 	if (nr == 1)
 		return wrprotect_one(ptep);
 	guard(kpkeys_pgtables_section)(nr);

@@ -9,6 +9,7 @@
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/mm.h>
 #include <linux/pgtable.h>
 
 /**
@@ -60,11 +61,25 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 	return is_refused(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
 
+/* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
+static __always_inline bool is_pte_slot(const pte_t *ptep)
+{
+	return kpkeys_is_linear(ptep) &&
+	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
+	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
+}
+
+static bool is_pte_run(const pte_t *ptep, unsigned int nr)
+{
+	return is_pte_slot(ptep) &&
+	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
+}
+
 /* Looked at and written with preemption off, before its frame changes its type. */
 static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 {
 	guard(kpkeys_hardened_pgtables)();
-	if (kpkeys_is_typed(pte))
+	if (!is_pte_slot(ptep) || kpkeys_is_typed(pte))
 		return false;
 	___set_pte(ptep, pte);
 	return true;
@@ -77,7 +92,11 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
-	if (likely(set_ordinary(ptep, pte)) || is_refused(ptep, pte, 1))
+	if (likely(set_ordinary(ptep, pte)))
+		return;
+	if (!is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
+		return;
+	if (is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	___set_pte(ptep, pte);
@@ -154,16 +173,6 @@ void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pgd);
 
-/* What folded levels leave. */
-static unsigned int level_below_root(void)
-{
-	if (!mm_p4d_folded(&init_mm))
-		return KPKEYS_LEVEL_P4D;
-	if (!mm_pud_folded(&init_mm))
-		return KPKEYS_LEVEL_PUD;
-	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
-}
-
 /**
  * kpkeys_set_swapper - write an entry of swapper_pg_dir
  * @pgdp: where, in any of its mappings
@@ -172,7 +181,7 @@ static unsigned int level_below_root(void)
 void kpkeys_set_swapper(pgd_t *pgdp, pgd_t pgd)
 {
 	if (!kpkeys_refuse_block(pgdp, pgd_val(pgd), PGDIR_SIZE))
-		kpkeys_set_entry(pgdp, pgd_val(pgd), level_below_root());
+		kpkeys_set_entry(pgdp, pgd_val(pgd), kpkeys_level_below_root());
 }
 
 /**
@@ -191,10 +200,18 @@ pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd)
 }
 EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
 
+static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1))
+		kpkeys_set_pte(ptep, pte);
+}
+
 static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)
 {
 	guard(preempt)();
+	if (!is_pte_run(ptep, nr))
+		return set_one_by_one(ptep, pte, nr);
 	if (is_refused(ptep, pte, nr))
 		return;
 	guard(kpkeys_pgtables_section)(nr);
@@ -242,8 +259,13 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 {
 	pte_t pte, first;
 
+	if (!is_pte_run(ptep, nr) && nr == 1 &&
+	    kpkeys_clear_elsewhere(ptep, &pte_val(pte)))
+		return pte;
 	if (nr == 1)
 		return clear_one(mm, addr, ptep);
+	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
+		return __pte(0);
 	guard(kpkeys_pgtables_section)(nr);
 	first = __ptep_get_and_clear(mm, addr, ptep);
 	while (--nr) {
@@ -274,6 +296,8 @@ static noinline void wrprotect_one(struct mm_struct *mm, unsigned long addr,
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr)
 {
+	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
+		return;
 	if (nr == 1)
 		return wrprotect_one(mm, addr, ptep);
 	guard(kpkeys_pgtables_section)(nr);

@@ -47,6 +47,7 @@ void kpkeys_set_kernel_entry(void *entry, u64 value);
 bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size);
 void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr);
 pte_t kpkeys_clear_pte(pte_t *ptep);
+bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);
 
 /**

@@ -24,13 +24,13 @@ static __always_inline pte_t take_ptes(struct mm_struct *mm, unsigned long addr,
 	return pte;
 }
 
-/* It was there before: what it maps needs no second look. */
+/* Meanwhile no table led to what it maps, which may have changed its type. */
 static __always_inline void put_back_pte(struct mm_struct *mm,
 					 unsigned long addr, pte_t *ptep,
 					 pte_t pte)
 {
 	page_table_check_ptes_set(mm, ptep, pte, 1);
-	WRITE_ONCE(*ptep, pte);
+	kpkeys_set_pte(ptep, pte);
 }
 
 #endif /* _ASM_X86_KPKEYS_TAKEN_H */

@@ -48,6 +48,7 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 			unsigned int nr);
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr);
+bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 bool kpkeys_entry_leads_to(u64 value, int level, unsigned long *pfn,
 			   unsigned long *nr);
 
