@@ -43,7 +43,7 @@ def _left_out(topic: str, needers: tuple[str, ...], arch: str) -> Case:
 
 BUILDS = (
     Case("build-default", "build", "the small guest kernel"),
-    Case("build-debug-xen", "build", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX, PARAVIRT_XXL", lane="debug-xen"),
+    Case("build-debug-xen", "build", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX, PARAVIRT_XXL", lane="debug-xen", long=True),
     Case("build-xen", "build", "PARAVIRT_XXL", lane="xen", long=True),
     Case("build-stock", "build", "without Portcullis", lane="stock", long=True),
     Case("build-kasan", "build", "KASAN", lane="kasan", long=True),
@@ -96,9 +96,24 @@ LEAST = (
 )
 LANES = (
     bench("xen-bench", lane="xen", long=True),
-    boot("debug-xen-check", "debug kernel boots clean", "check", lane="debug-xen", timeout=240.0, console=NO_WX),
-    kunit("debug-xen-kunit", lane="debug-xen"),
-    boot("debug-xen-stress", "stress on the debug kernel", "stress", lane="debug-xen", timeout=2 * STRESS_TIME),
+    boot(
+        "debug-xen-check",
+        "debug kernel boots clean",
+        "check",
+        lane="debug-xen",
+        timeout=240.0,
+        console=NO_WX,
+        long=True,
+    ),
+    kunit("debug-xen-kunit", lane="debug-xen", long=True),
+    boot(
+        "debug-xen-stress",
+        "stress on the debug kernel",
+        "stress",
+        lane="debug-xen",
+        timeout=2 * STRESS_TIME,
+        long=True,
+    ),
     boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen", long=True),
     boot("xen-stress", "stress on the PARAVIRT_XXL kernel", "stress", lane="xen", timeout=STRESS_TIME, long=True),
     boot(

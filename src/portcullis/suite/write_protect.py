@@ -67,7 +67,15 @@ WP = (
 )
 WP_LANES = (
     bench("wp-xen-bench", lane="xen", backend="wp", long=True),
-    _wp("debug-xen-check", "debug kernel boots clean", "check", lane="debug-xen", timeout=240.0, console=NO_WX),
+    _wp(
+        "debug-xen-check",
+        "debug kernel boots clean",
+        "check",
+        lane="debug-xen",
+        timeout=240.0,
+        console=NO_WX,
+        long=True,
+    ),
     kunit("wp-debug-xen-kunit", lane="debug-xen", backend="wp", long=True),
     _stress("debug-xen-stress", "stress on the debug kernel", lane="debug-xen", timeout=2 * STRESS_TIME, long=True),
     _wp("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen", long=True),
