@@ -52,6 +52,22 @@ DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
 #endif
 
+#ifndef set_copied_ptes
+#define protect_copied_ptes	wrprotect_ptes_held
+
+/*
+ * In a section, with entries of another table. Returns false if they must be
+ * set with the gate shut.
+ */
+static __always_inline bool set_copied_ptes(struct mm_struct *mm,
+					    unsigned long addr, pte_t *ptep,
+					    pte_t pte, unsigned int nr)
+{
+	set_ptes_held(mm, addr, ptep, pte, nr);
+	return true;
+}
+#endif
+
 #if defined(CONFIG_KPKEYS_HARDENED_PGTABLES) && !defined(CONFIG_PREEMPT_RT)
 
 #define NR_TAKEN_PTES	KPKEYS_NR_TAKEN

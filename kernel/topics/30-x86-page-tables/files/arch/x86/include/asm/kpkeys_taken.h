@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Taking entries out of a table and putting them back, where the gate is
- * surely open: neither asks, and so neither calls anything.
+ * Taking entries out of a table and putting them back or into another, where
+ * the gate is surely open: none of these asks, and so none calls anything.
  *
  * Only <linux/kpkeys_taken.h> includes this file.
  */
@@ -32,5 +32,29 @@ static __always_inline void put_back_pte(struct mm_struct *mm,
 	page_table_check_ptes_set(mm, ptep, pte, 1);
 	kpkeys_set_pte(ptep, pte);
 }
+
+#ifndef CONFIG_PARAVIRT_XXL
+/*
+ * What an entry maps is looked at in the section that writes it, or it might be
+ * something else by then; but a refusal is for where the gate is shut.
+ */
+#define set_copied_ptes set_copied_ptes
+static __always_inline bool set_copied_ptes(struct mm_struct *mm,
+					    unsigned long addr, pte_t *ptep,
+					    pte_t pte, unsigned int nr)
+{
+	if (kpkeys_pgtables_enabled() && unlikely(kpkeys_is_typed(pte)))
+		return false;
+	put_back_pte(mm, addr, ptep, pte);
+	return true;
+}
+
+static __always_inline void protect_copied_ptes(struct mm_struct *mm,
+						unsigned long addr, pte_t *ptep,
+						unsigned int nr)
+{
+	___ptep_set_wrprotect(ptep);
+}
+#endif
 
 #endif /* _ASM_X86_KPKEYS_TAKEN_H */
