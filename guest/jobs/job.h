@@ -49,6 +49,8 @@ int reap_children(void);
 
 #define JOBS(X)							\
 	X(fork_exec,		"fork-exec",		true)	\
+	X(fork_swapped,		"fork-swapped",		true)	\
+	X(fork_pinned,		"fork-pinned",		true)	\
 	X(threads,		"threads",		true)	\
 	X(huge_pages,		"huge-pages",		true)	\
 	X(large_folios,		"large-folios",		true)	\
