@@ -15,7 +15,7 @@ from portcullis.core.sections.graph import CallGraph
 from portcullis.core.sections.kernel import Function, Kernel, source_name
 from portcullis.core.sections.machine import STATE, Architecture
 from portcullis.core.sections.state import Gate
-from portcullis.core.sections.walk import POP, PUSH, Walk, Walker
+from portcullis.core.sections.walk import POPS, PUSHES, Walk, Walker
 
 KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")  # static keys that are enabled with the protection
 _PGTABLES, _SECRET = 1, 2  # levels
@@ -101,7 +101,7 @@ class Proof:
                 walk = last[function.start] = self._walker.walk(function, self._walker.shut)
                 opened = {gate.remembered for gate in walk.exits if self._walker.is_open(gate)}
                 known = self._walker.openers.setdefault(function.start, set())
-                if opened <= known or function.source in (PUSH, POP, *self._scope.unfollowed):
+                if opened <= known or function.source in (*PUSHES, *POPS, *self._scope.unfollowed):
                     continue
                 known |= opened
                 for start in callers.get(function.start, ()):

@@ -16,7 +16,9 @@ from portcullis.core.sections.kernel import Function, Kernel
 from portcullis.core.sections.machine import Architecture, Flow, Instruction
 from portcullis.core.sections.state import Gate, State, join_states
 
-PUSH, POP = "__kpkeys_push", "__kpkeys_pop"  # they save the gate of interrupted code and give it back
+# They save the gate of interrupted code and give it back.
+PUSHES = ("__kpkeys_push", "__kpkeys_push_regs")
+POPS = ("__kpkeys_pop", "__kpkeys_pop_regs")
 UNKNOWN = "(pointer)"  # the callee of an indirect call
 _MOST_STEPS = 400_000  # of one function; the largest of a kernel takes a tenth
 
@@ -225,9 +227,9 @@ class _Run:
         """The gates with which a call may come back; notes it if the gate is open."""
         gate, callee = state.gate, self._callee_of(instruction)
         name = callee.source if callee else UNKNOWN
-        if name == PUSH:
+        if name in PUSHES:
             return [Gate(self._machine.default, pushed=(*gate.pushed, gate.remembered)[-2:])]
-        if name == POP:
+        if name in POPS:
             return [replace(gate.pushed[-1], pushed=gate.pushed[:-1], pinned=gate.pinned)] if gate.pushed else [gate]
         if not self._walker.is_open(gate):
             opened = self._walker.openers.get(callee.start if callee else 0, ())

@@ -303,6 +303,8 @@ static __always_inline void kpkeys_lazy_mmu_leave(void)
 
 void __kpkeys_push(unsigned long frame);
 void __kpkeys_pop(unsigned long frame);
+void __kpkeys_push_regs(struct pt_regs *regs);
+void __kpkeys_pop_regs(struct pt_regs *regs);
 void __kpkeys_close_for_switch(void);
 void __kpkeys_close_for_user(void);
 
@@ -317,18 +319,33 @@ static __always_inline void kpkeys_exception_enter(struct pt_regs *frame)
 {
 	if (kpkeys_pgtables_enabled() &&
 	    unlikely(arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT))
+		__kpkeys_push_regs(frame);
+}
+
+/**
+ * kpkeys_trap_enter - the same where the handler may change all registers
+ * @frame: exception frame in kernel mode
+ *
+ * Ahead of kpkeys_exception_enter(), which finds the gate shut then.
+ */
+static __always_inline void kpkeys_trap_enter(struct pt_regs *frame)
+{
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT))
 		__kpkeys_push((unsigned long)frame);
 }
 
 /**
  * kpkeys_exception_exit - give an interrupted section its gate back
  * @frame: as given to kpkeys_exception_enter(); last thing before the return
+ *
+ * And its registers, which lay on the stack.
  */
 static __always_inline void kpkeys_exception_exit(struct pt_regs *frame)
 {
 	if (kpkeys_pgtables_enabled() &&
 	    unlikely(raw_cpu_read(kpkeys_cpu.nr_saved)))
-		__kpkeys_pop((unsigned long)frame);
+		__kpkeys_pop_regs(frame);
 }
 
 /**
@@ -454,6 +471,7 @@ static __always_inline void kpkeys_lazy_mmu_enter(void) { }
 static __always_inline void kpkeys_lazy_mmu_leave(void) { }
 static __always_inline void kpkeys_exception_enter(struct pt_regs *frame) { }
 static __always_inline void kpkeys_exception_exit(struct pt_regs *frame) { }
+static __always_inline void kpkeys_trap_enter(struct pt_regs *frame) { }
 static __always_inline void kpkeys_softirq_enter(void *slot) { }
 static __always_inline void kpkeys_softirq_exit(void *slot) { }
 static __always_inline void kpkeys_task_switch(void) { }

@@ -65,6 +65,18 @@ struct kpkeys_leaf {
 	bool		constant;
 };
 
+/**
+ * enum kpkeys_resume - how code goes on that an exception moved
+ * @KPKEYS_RESUME_SAME: where it was: nothing may move it
+ * @KPKEYS_RESUME_NEXT: behind the trap, otherwise as it was
+ * @KPKEYS_RESUME_AS_IS: as the handler says
+ */
+enum kpkeys_resume {
+	KPKEYS_RESUME_SAME,
+	KPKEYS_RESUME_NEXT,
+	KPKEYS_RESUME_AS_IS,
+};
+
 /* What the backend implements. Strings of options are for messages. */
 extern const char arch_kpkeys_options[];
 bool arch_kpkeys_option(const char *word);
@@ -81,6 +93,7 @@ void arch_kpkeys_share_tables(void);
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg);
+enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to);
 bool arch_kpkeys_is_violation(unsigned long error_code, unsigned long address);
 bool arch_kpkeys_is_write(unsigned long error_code);
 bool arch_kpkeys_repeat(struct pt_regs *regs, unsigned long address, bool write);

@@ -18,6 +18,13 @@
 #define KPKEYS_MAX_SAVED	16
 #define KPKEYS_MAG_SIZE		64
 
+/* Words of an exception frame that are kept; 0: they stay on the stack. */
+#ifndef ARCH_KPKEYS_REGS
+#define ARCH_KPKEYS_REGS	0
+#define ARCH_KPKEYS_REGS_IP	0
+#define ARCH_KPKEYS_TRAP_SIZE	0
+#endif
+
 /**
  * struct kpkeys_saved - the gate of an interrupted section
  * @frame: exception frame (or stack slot) that it belongs to
@@ -25,6 +32,7 @@
  * @level: the copy's value; differs while a helper is between its two writes
  * @lazy_depth: lazy-MMU nesting
  * @held: what kpkeys_is_held() said
+ * @has_regs: there is a copy of the frame in &kpkeys_cpu.regs
  */
 struct kpkeys_saved {
 	unsigned long	frame;
@@ -32,6 +40,7 @@ struct kpkeys_saved {
 	u8		level;
 	u8		lazy_depth;
 	u8		held;
+	bool		has_regs;
 };
 
 /**
@@ -58,6 +67,7 @@ struct kpkeys_magazine {
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
  * @saved: interrupted sections, innermost last
  * @mag: page-table pages ready for use
+ * @regs: the frames of @saved, word by word
  */
 struct kpkeys_cpu {
 	union {
@@ -76,6 +86,7 @@ struct kpkeys_cpu {
 	s64				flushed;
 	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
 	struct kpkeys_magazine		mag;
+	unsigned long			regs[KPKEYS_MAX_SAVED][ARCH_KPKEYS_REGS];
 } __aligned(PAGE_SIZE);
 
 /**

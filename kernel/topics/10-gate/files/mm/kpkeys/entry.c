@@ -8,6 +8,9 @@
  * The way back looks at that stack alone: neither the frame nor the task holds
  * anything that could be changed to open the gate.
  *
+ * So are the registers of what was interrupted, which say what it will store
+ * and where: the frame is on a stack, and its handler may take long.
+ *
  * All accesses are relative to the CPU's base register. raw_cpu_ptr() would
  * take the offset from ordinary memory.
  */
@@ -44,11 +47,16 @@ void __kpkeys_check_hold(bool can_hold)
 }
 EXPORT_SYMBOL_GPL(__kpkeys_check_hold);
 
-/**
- * __kpkeys_push - save the gate of interrupted code and shut it
- * @frame: identifies the interrupted code
- */
-noinstr void __kpkeys_push(unsigned long frame)
+static __always_inline void save_regs(u8 n, const unsigned long *regs)
+{
+	unsigned int i;
+
+	raw_cpu_write(kpkeys_cpu.saved[n].has_regs, !!regs);
+	for (i = 0; regs && i < ARCH_KPKEYS_REGS; i++)
+		raw_cpu_write(kpkeys_cpu.regs[n][i], READ_ONCE(regs[i]));
+}
+
+static __always_inline void push(unsigned long frame, const unsigned long *regs)
 {
 	kpkeys_reg_t reg = arch_kpkeys_read_reg();
 	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
@@ -61,6 +69,7 @@ noinstr void __kpkeys_push(unsigned long frame)
 	/* An NMI from here on uses the slots above this one. */
 	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
 	barrier();
+	save_regs(n, regs);
 	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
 	raw_cpu_write(kpkeys_cpu.saved[n].reg, reg);
 	raw_cpu_write(kpkeys_cpu.saved[n].level,
@@ -73,6 +82,24 @@ noinstr void __kpkeys_push(unsigned long frame)
 	__kpkeys_set_held(false);
 	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
 	kpkeys_count(reg_writes, 1);
+}
+
+/**
+ * __kpkeys_push - save the gate of interrupted code and shut it
+ * @frame: identifies the interrupted code
+ */
+noinstr void __kpkeys_push(unsigned long frame)
+{
+	push(frame, NULL);
+}
+
+/**
+ * __kpkeys_push_regs - the same, and save the registers
+ * @regs: the exception frame
+ */
+noinstr void __kpkeys_push_regs(struct pt_regs *regs)
+{
+	push((unsigned long)regs, (const unsigned long *)regs);
 }
 
 /**
@@ -101,6 +128,88 @@ noinstr void __kpkeys_pop(unsigned long frame)
 	raw_cpu_write(kpkeys_cpu.lazy_depth, lazy_depth);
 	raw_cpu_write(kpkeys_cpu.level, level);
 	__kpkeys_set_held(held);
+}
+
+static __always_inline bool are_changed(u8 n, const unsigned long *regs,
+					unsigned int except)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARCH_KPKEYS_REGS; i++)
+		if (i != except &&
+		    READ_ONCE(regs[i]) != raw_cpu_read(kpkeys_cpu.regs[n][i]))
+			return true;
+	return false;
+}
+
+/*
+ * A handler may move the code to a fixup, or behind a trap. Not in line: what
+ * follows depends on nothing that this may spill.
+ */
+static noinline enum kpkeys_resume judge_regs(u8 n, const unsigned long *regs)
+{
+	unsigned long from = raw_cpu_read(kpkeys_cpu.regs[n][ARCH_KPKEYS_REGS_IP]);
+	unsigned long to = READ_ONCE(regs[ARCH_KPKEYS_REGS_IP]);
+	enum kpkeys_resume resume = KPKEYS_RESUME_SAME;
+
+	if (from != to)
+		resume = arch_kpkeys_resume(from, to);
+	if (resume == KPKEYS_RESUME_AS_IS)
+		return KPKEYS_RESUME_AS_IS;
+	if (resume == KPKEYS_RESUME_NEXT &&
+	    !are_changed(n, regs, ARCH_KPKEYS_REGS_IP))
+		return KPKEYS_RESUME_NEXT;
+	return kpkeys_refuse_quietly("change", "what an interrupted section saved",
+				     regs) ?
+	       KPKEYS_RESUME_SAME : KPKEYS_RESUME_AS_IS;
+}
+
+/* The slot says where, and @offset how far behind the trap. */
+static __always_inline void restore_regs(unsigned long offset)
+{
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved) - 1;
+	unsigned long *regs = (void *)raw_cpu_read(kpkeys_cpu.saved[n].frame);
+	unsigned int i;
+
+	for (i = 0; i < ARCH_KPKEYS_REGS; i++)
+		WRITE_ONCE(regs[i], raw_cpu_read(kpkeys_cpu.regs[n][i]));
+	if (offset)
+		regs[ARCH_KPKEYS_REGS_IP] += offset;
+}
+
+/* Written in any case: what was compared may be changed by now. */
+static __always_inline void check_regs(u8 n, const unsigned long *regs)
+{
+	enum kpkeys_resume resume;
+
+	if (likely(!are_changed(n, regs, ARCH_KPKEYS_REGS))) {
+		restore_regs(0);
+		return;
+	}
+	instrumentation_begin();
+	resume = judge_regs(n, regs);
+	instrumentation_end();
+	if (resume == KPKEYS_RESUME_SAME)
+		restore_regs(0);
+	else if (resume == KPKEYS_RESUME_NEXT)
+		restore_regs(ARCH_KPKEYS_TRAP_SIZE);
+}
+
+/**
+ * __kpkeys_pop_regs - give back what __kpkeys_push_regs() saved, if anything
+ * @regs: the exception frame
+ *
+ * Registers first, while the gate is shut.
+ */
+noinstr void __kpkeys_pop_regs(struct pt_regs *regs)
+{
+	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved) - 1;
+
+	if (ARCH_KPKEYS_REGS &&
+	    raw_cpu_read(kpkeys_cpu.saved[n].frame) == (unsigned long)regs &&
+	    raw_cpu_read(kpkeys_cpu.saved[n].has_regs))
+		check_regs(n, (unsigned long *)regs);
+	__kpkeys_pop((unsigned long)regs);
 }
 
 /* Forget everything: the code that was interrupted goes on with a shut gate. */

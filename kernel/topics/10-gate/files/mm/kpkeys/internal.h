@@ -140,6 +140,7 @@ void kpkeys_frames_sync(void *addr, unsigned long nr);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
 bool kpkeys_frames_are_hole(unsigned long index);
+bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 
 /* links.c */
 bool kpkeys_table_take(const void *page);

@@ -278,7 +278,7 @@ static DEFINE_PER_CPU(struct irq_work, refusal_work) =
 	IRQ_WORK_INIT(finish_refusal);
 
 static void note_refusal(const char *what, const char *of, const void *at,
-			 struct task_struct *task)
+			 struct task_struct *task, bool is_task)
 {
 	struct refusal *r;
 
@@ -290,7 +290,7 @@ static void note_refusal(const char *what, const char *of, const void *at,
 	r->of = of;
 	r->at = at;
 	r->task = get_task_struct(task ?: current);
-	r->is_task = task || in_task();
+	r->is_task = is_task;
 	r->what = what;
 	irq_work_queue(this_cpu_ptr(&refusal_work));
 }
@@ -307,7 +307,21 @@ static void note_refusal(const char *what, const char *of, const void *at,
 bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task)
 {
-	note_refusal(what, of, at, task);
+	note_refusal(what, of, at, task, task || in_task());
+	return kpkeys_state.mode == KPKEYS_ENFORCE;
+}
+
+/**
+ * kpkeys_refuse_quietly - the same where the current task is not to blame
+ * @what: was to be done
+ * @of: to what
+ * @at: address of it
+ *
+ * Return: true if it must not be done, in audit mode never.
+ */
+bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at)
+{
+	note_refusal(what, of, at, NULL, false);
 	return kpkeys_state.mode == KPKEYS_ENFORCE;
 }
 

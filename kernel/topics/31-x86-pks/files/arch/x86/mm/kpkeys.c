@@ -2,7 +2,10 @@
 /* Kernel protection keys: keys of mappings, faults and tables of x86-64. */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
+#include <linux/bug.h>
+#include <linux/cc_platform.h>
 #include <linux/efi.h>
+#include <linux/extable.h>
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
@@ -325,6 +328,39 @@ bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 			  bool write)
 {
 	return true;
+}
+
+static_assert(sizeof(struct pt_regs) == ARCH_KPKEYS_REGS * sizeof(long) &&
+	      offsetof(struct pt_regs, ip) == ARCH_KPKEYS_REGS_IP * sizeof(long));
+static_assert(sizeof(struct kpkeys_cpu) == PAGE_SIZE);
+
+/* Behind a BUG() comes anything. */
+static bool is_warning(unsigned long ip)
+{
+	struct bug_entry *bug = find_bug(ip);
+
+	return *(u16 *)ip == INSN_UD2 && (!bug || bug->flags & BUGFLAG_WARNING);
+}
+
+/**
+ * arch_kpkeys_resume - how code goes on that an exception moved
+ * @from: the instruction that was interrupted
+ * @to: where the frame says that it goes on
+ *
+ * What @from is, text and read-only tables say. In an encrypted guest the
+ * handlers of #VE and #VC emulate any instruction.
+ */
+enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to)
+{
+	const struct exception_table_entry *e = search_exception_tables(from);
+
+	if (e && to == (unsigned long)&e->fixup + e->fixup)
+		return KPKEYS_RESUME_AS_IS;
+	if (to == from + ARCH_KPKEYS_TRAP_SIZE && is_warning(from))
+		return KPKEYS_RESUME_NEXT;
+	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+		return KPKEYS_RESUME_AS_IS;
+	return KPKEYS_RESUME_SAME;
 }
 
 /**

@@ -72,6 +72,11 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 	return reg;
 }
 
+/* All of struct pt_regs, where ip is in it, and the length of UD2. */
+#define ARCH_KPKEYS_REGS	21
+#define ARCH_KPKEYS_REGS_IP	16
+#define ARCH_KPKEYS_TRAP_SIZE	2
+
 /* Table walks see entries in program order: nothing to defer. */
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests: the registers of an interrupted section. A handler changes the
+ * frame, as a store from another CPU would while it runs.
+ */
+#include <linux/kpkeys_test.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
+#include <linux/kdebug.h>
+
+#include <asm/irq_regs.h>
+
+#include "internal.h"
+
+#ifdef CONFIG_X86_64
+#define VALUE		0x1234UL
+#define OTHER		0x5678UL
+
+static int done;
+
+/* Again, if it came before who waits for it had his registers. */
+static enum hrtimer_restart change_frame(struct hrtimer *timer)
+{
+	struct pt_regs *regs = get_irq_regs();
+
+	if (!regs || regs->bx != VALUE || regs->r12 != VALUE) {
+		hrtimer_forward_now(timer, ms_to_ktime(1));
+		return HRTIMER_RESTART;
+	}
+	regs->bx = OTHER;
+	regs->r12 = OTHER;
+	WRITE_ONCE(done, 1);
+	return HRTIMER_NORESTART;
+}
+
+/* Return: false if one of the two registers changed. */
+static noinline bool wait_with_registers(void)
+{
+	register unsigned long second asm("r12") = VALUE;
+	unsigned long first = VALUE;
+
+	asm volatile("1: pause\n\t"
+		     "cmpl $0, %[done]\n\t"
+		     "je 1b"
+		     : "+b" (first), "+r" (second)
+		     : [done] "m" (done)
+		     : "cc", "memory");
+	return first == VALUE && second == VALUE;
+}
+
+static bool wait_for_timer(void)
+{
+	struct hrtimer timer;
+	bool kept;
+
+	done = 0;
+	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	timer.function = change_frame;
+	hrtimer_start(&timer, ms_to_ktime(2), HRTIMER_MODE_REL_PINNED_HARD);
+	kept = wait_with_registers();
+	hrtimer_cancel(&timer);
+	destroy_hrtimer_on_stack(&timer);
+	return kept;
+}
+
+/* Of code with a shut gate nobody keeps registers: so the change is a real one. */
+static void test_interrupt_changes_registers(struct kunit *test)
+{
+	bool kept;
+
+	preempt_disable();
+	kept = wait_for_timer();
+	preempt_enable();
+	KUNIT_EXPECT_FALSE(test, kept);
+}
+
+static void test_section_keeps_registers(struct kunit *test)
+{
+	unsigned long before;
+	bool kept;
+	int after;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		before = raw_cpu_read(kpkeys_counters.violations);
+		kept = wait_for_timer();
+		before -= raw_cpu_read(kpkeys_counters.violations);
+		after = kpkeys_test_store();
+	}
+	KUNIT_EXPECT_TRUE(test, kept);
+	KUNIT_EXPECT_EQ(test, after, 0);
+	KUNIT_EXPECT_EQ(test, before, -1UL);
+}
+
+static int answer_int3(struct notifier_block *self, unsigned long event, void *data)
+{
+	struct die_args *args = data;
+
+	if (event != DIE_INT3 || args->regs->bx != VALUE)
+		return NOTIFY_DONE;
+	args->regs->bx = OTHER;
+	return NOTIFY_STOP;
+}
+
+static unsigned long int3(void)
+{
+	unsigned long value = VALUE;
+
+	asm volatile("int3" : "+b" (value) : : "memory");
+	return value;
+}
+
+/* Kprobes do. */
+static void test_trap_changes_registers(struct kunit *test)
+{
+	static struct notifier_block nb = { .notifier_call = answer_int3 };
+	unsigned long value;
+	int after;
+
+	KUNIT_ASSERT_EQ(test, register_die_notifier(&nb), 0);
+	scoped_guard(kpkeys_hardened_pgtables) {
+		value = int3();
+		after = kpkeys_test_store();
+	}
+	unregister_die_notifier(&nb);
+	KUNIT_EXPECT_EQ(test, value, OTHER);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+/* A fault with a fixup goes on there, and says so in a register. */
+static void test_fixup_changes_registers(struct kunit *test)
+{
+	unsigned long value;
+	int err, after;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		err = copy_from_kernel_nofault(&value, (void *)-PAGE_SIZE, sizeof(value));
+		after = kpkeys_test_store();
+	}
+	KUNIT_EXPECT_NE(test, err, 0);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+static struct kunit_case regs_cases[] = {
+	KUNIT_CASE(test_interrupt_changes_registers),
+	KUNIT_CASE(test_section_keeps_registers),
+	KUNIT_CASE(test_trap_changes_registers),
+	KUNIT_CASE(test_fixup_changes_registers),
+	{}
+};
+
+static struct kunit_suite regs_suite = {
+	.name = "kpkeys-regs",
+	.init = kpkeys_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = regs_cases,
+};
+kunit_test_suite(regs_suite);
+#endif
