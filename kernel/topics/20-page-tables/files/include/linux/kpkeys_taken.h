@@ -46,6 +46,7 @@ DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
 #define take_ptes		get_and_clear_full_ptes
 #define put_back_pte		set_pte_at
+#define write_swap_pte		set_pte_at
 #define taken_are_refused(...)	false
 #define taken_enter_lazy_mmu()	arch_enter_lazy_mmu_mode()
 #define taken_leave_lazy_mmu()	arch_leave_lazy_mmu_mode()

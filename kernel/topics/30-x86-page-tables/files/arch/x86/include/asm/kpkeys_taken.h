@@ -30,7 +30,10 @@ static __always_inline void put_back_pte(struct mm_struct *mm,
 					 pte_t pte)
 {
 	page_table_check_ptes_set(mm, ptep, pte, 1);
-	kpkeys_set_pte(ptep, pte);
+	if (kpkeys_pgtables_enabled())
+		kpkeys_set_pte(ptep, pte);
+	else
+		WRITE_ONCE(*ptep, pte);
 }
 
 #ifndef CONFIG_PARAVIRT_XXL
@@ -45,7 +48,8 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 {
 	if (kpkeys_pgtables_enabled() && unlikely(kpkeys_is_typed(pte)))
 		return false;
-	put_back_pte(mm, addr, ptep, pte);
+	page_table_check_ptes_set(mm, ptep, pte, 1);
+	WRITE_ONCE(*ptep, pte);
 	return true;
 }
 
@@ -56,5 +60,13 @@ static __always_inline void protect_copied_ptes(struct mm_struct *mm,
 	___ptep_set_wrprotect(ptep);
 }
 #endif
+
+/* What maps nothing needs no look at all. */
+static __always_inline void write_swap_pte(struct mm_struct *mm,
+					   unsigned long addr, pte_t *ptep,
+					   pte_t pte)
+{
+	WRITE_ONCE(*ptep, pte);
+}
 
 #endif /* _ASM_X86_KPKEYS_TAKEN_H */
