@@ -15,7 +15,7 @@ from portcullis.errors import ToolError
 from portcullis.host import sources
 from portcullis.host.builder import BuildOptions
 from portcullis.host.coverletter import cost_table, cover_letter, topic_list
-from portcullis.host.exportbuild import SeriesBuild, concerns, ends_topic, sample
+from portcullis.host.exportbuild import SeriesBuild, concerns, ends_topic, outermost, sample
 from portcullis.host.exporting import steps_of, wrapped
 from portcullis.host.hardening import Plan, make_plan, read_from, read_topics
 from portcullis.host.process import Commands
@@ -165,3 +165,8 @@ def test_a_commit_that_does_not_compile_is_named(series, monkeypatch):
     with pytest.raises(ToolError, match=r"commit 3 of 6 \(common: mm: build kpkeys\) does not build for x86") as caught:
         series.run(every=True)
     assert "log: " in caught.value.advice and Path(series.log).is_file()
+
+
+def test_make_is_not_told_of_a_folder_inside_another() -> None:
+    folders = ["mm/", "arch/x86/platform/efi/", "arch/x86/", "mm/kpkeys/", "kernel/"]
+    assert outermost(folders) == ["arch/x86/", "kernel/", "mm/"]

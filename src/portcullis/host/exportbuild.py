@@ -6,6 +6,7 @@ otherwise the pristine source, so make compiles what a commit touches and no mor
 """
 
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -95,7 +96,7 @@ class SeriesBuild:
         memory = {"mm/kpkeys/", f"arch/{self.arch.name}/mm/"}
         touched = {f"{PurePosixPath(path).parent}/" for path in plan.files if concerns(path, self.arch.name)}
         folders = memory | touched if every else memory
-        return sorted(name for name in folders if (self.tree / name / "Makefile").is_file()) or ["mm/"]
+        return outermost(name for name in folders if (self.tree / name / "Makefile").is_file()) or ["mm/"]
 
     def _compile(self, commit: str, configured: bool, targets: list[str]) -> None:
         try:
@@ -120,6 +121,15 @@ class SeriesBuild:
     def _make(self, targets: list[str]) -> None:
         *words, _ = self.builder.make_command(self.tree, self.folder, "")
         run_step(self.workspace, self.commands, [*words, *targets], self.log, "make")
+
+
+def outermost(folders: Iterable[str]) -> list[str]:
+    """Folders without those inside another: make builds what is inside, and fails at one that it is told twice of."""
+    chosen: list[str] = []
+    for name in sorted(folders):
+        if not any(name.startswith(outer) for outer in chosen):
+            chosen.append(name)
+    return chosen
 
 
 def concerns(path: str, arch: str) -> bool:
