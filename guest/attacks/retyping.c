@@ -24,6 +24,7 @@
 #define CHUNK_SIZE	(CHUNK_PAGES * PAGE_SIZE)
 #define SMALL_PAGES	2048	/* some of them are a chunk */
 #define STILL_HELD	32	/* of the last ones, before they are on a list of their own */
+#define TRIES		5
 #define HEAD_PAGES	3	/* of a huge page, that say what it is */
 
 struct freed {
@@ -104,17 +105,32 @@ static void free_others(void)
 	munmap(others, (OTHERS + 1) * PMD_SIZE);
 }
 
-/* Without a pool a table is any single page: one of ours is the next. */
-static bool free_single_page(const struct freed *freed)
+static bool take_huge_page(uint64_t addr)
 {
-	uint64_t addr = direct_map_base() + freed->phys;
-
-	free_others();
 	do {
 		if (corrupt_command("alloc order=%d", HUGE_ORDER))
 			return false;
 	} while (corrupt_answer("address") != addr);
-	return !corrupt_command("split addr=0x%lx", addr) && !corrupt_command("free count=1");
+	return true;
+}
+
+/*
+ * Without a pool a table is any single page: one of ours is the next. How much a
+ * CPU keeps changes with what it frees, so that once may not be enough.
+ */
+static bool free_single_page(const struct freed *freed)
+{
+	uint64_t addr = direct_map_base() + freed->phys;
+	int tries;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		free_others();
+		if (take_huge_page(addr))
+			return !corrupt_command("split addr=0x%lx", addr) &&
+			       !corrupt_command("free count=1");
+		corrupt_command("free");
+	}
+	return false;
 }
 
 /* A pipe has a reference, too; it drops what is taken for the last one. */
