@@ -54,7 +54,7 @@ void kpkeys_flush_cpu(void *unused)
 	s64 nr = kpkeys_nr_keyings();
 
 	__flush_tlb_all();
-	kpkeys_set_flushed(nr);
+	kpkeys_set_flushed(nr, PHYS_PFN(read_cr3_pa()));
 }
 
 /**
@@ -342,6 +342,14 @@ static bool is_warning(unsigned long ip)
 	return *(u16 *)ip == INSN_UD2 && (!bug || bug->flags & BUGFLAG_WARNING);
 }
 
+/* Somebody writes the register of keys by its number. */
+bool __kpkeys_refuse_msr(void)
+{
+	return kpkeys_uses_pks() &&
+	       kpkeys_refuse("write", "the register of keys", NULL, NULL);
+}
+EXPORT_SYMBOL_GPL(__kpkeys_refuse_msr);
+
 /**
  * arch_kpkeys_resume - how code goes on that an exception moved
  * @from: the instruction that was interrupted
@@ -352,7 +360,8 @@ static bool is_warning(unsigned long ip)
  */
 enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to)
 {
-	const struct exception_table_entry *e = search_exception_tables(from);
+	/* Those of modules are ordinary memory. */
+	const struct exception_table_entry *e = search_kernel_exception_table(from);
 
 	if (e && to == (unsigned long)&e->fixup + e->fixup)
 		return KPKEYS_RESUME_AS_IS;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: what x86-64 must not believe ordinary memory about. */
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mem_encrypt.h>
+
+#include <asm/desc.h>
+#include <asm/kpkeys_mm.h>
+#include <asm/msr.h>
+#include <asm/tlbflush.h>
+
+#include "internal.h"
+
+static enum kpkeys_frame frame_of(const void *addr)
+{
+	return kpkeys_frame(PHYS_PFN(arch_kpkeys_phys((unsigned long)addr)));
+}
+
+static void test_idt_is_readonly(struct kunit *test)
+{
+	struct desc_ptr idt;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	store_idt(&idt);
+	KUNIT_EXPECT_EQ(test, frame_of((void *)idt.address),
+			KPKEYS_FRAME_READONLY);
+}
+
+static void test_root_is_not_computed(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	KUNIT_EXPECT_EQ(test, frame_of(&phys_base), KPKEYS_FRAME_READONLY);
+#ifdef CONFIG_AMD_MEM_ENCRYPT
+	KUNIT_EXPECT_EQ(test, frame_of(&sme_me_mask), KPKEYS_FRAME_READONLY);
+#endif
+}
+
+/* As perf does it: the number comes from memory. */
+static void test_register_by_number(struct kunit *test)
+{
+	unsigned int number = MSR_IA32_PKRS;
+	u64 after;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_uses_pks() &&
+			     kpkeys_state.mode == KPKEYS_ENFORCE);
+	OPTIMIZER_HIDE_VAR(number);
+	scoped_guard(irqsave) {
+		wrmsrl(number, 0);
+		rdmsrl(MSR_IA32_PKRS, after);
+	}
+	KUNIT_EXPECT_EQ(test, after, (u64)ARCH_KPKEYS_REG_DEFAULT);
+	KUNIT_EXPECT_NE(test, wrmsrl_safe(number, 0), 0);
+}
+
+static void test_copy_of_cr4(struct kunit *test)
+{
+	unsigned long cr4, forged;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_uses_pks());
+	scoped_guard(irqsave) {
+		cr4 = this_cpu_read(cpu_tlbstate.cr4);
+		this_cpu_write(cpu_tlbstate.cr4, cr4 & ~X86_CR4_PKS);
+		forged = cr4_read_shadow();
+		this_cpu_write(cpu_tlbstate.cr4, cr4);
+	}
+	KUNIT_EXPECT_EQ(test, forged, cr4);
+}
+
+static struct kunit_case x86_cases[] = {
+	KUNIT_CASE(test_idt_is_readonly),
+	KUNIT_CASE(test_root_is_not_computed),
+	KUNIT_CASE(test_register_by_number),
+	KUNIT_CASE(test_copy_of_cr4),
+	{}
+};
+
+static struct kunit_suite x86_suite = {
+	.name = "kpkeys-x86",
+	.test_cases = x86_cases,
+};
+
+kunit_test_suite(x86_suite);
