@@ -44,6 +44,13 @@ enum kpkeys_level {
 /* And when it did nothing at all. */
 #define KPKEYS_LVL_UNTOUCHED	0xfe
 
+/* Levels of page tables, folded ones left out. */
+#define KPKEYS_LEVEL_PTE	1
+#define KPKEYS_LEVEL_PMD	2
+#define KPKEYS_LEVEL_PUD	3
+#define KPKEYS_LEVEL_P4D	4
+#define KPKEYS_LEVEL_PGD	5
+
 /* Code that is also built for the decompressor or the vDSO has no gate. */
 #if defined(CONFIG_KPKEYS) && !defined(__DISABLE_EXPORTS) && \
 	!defined(BUILD_VDSO) && !defined(BUILD_VDSO32)

@@ -16,12 +16,6 @@ struct pt_regs;
 /* Returns whether to go further down. */
 typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg);
 
-#define KPKEYS_LEVEL_PTE	1
-#define KPKEYS_LEVEL_PMD	2
-#define KPKEYS_LEVEL_PUD	3
-#define KPKEYS_LEVEL_P4D	4
-#define KPKEYS_LEVEL_PGD	5
-
 /* Which half of a top-level table to walk. */
 #define KPKEYS_WALK_USER	1
 #define KPKEYS_WALK_KERNEL	2

@@ -23,6 +23,7 @@ enum kpkeys_mode {
 
 /**
  * struct kpkeys_node - depot of one NUMA node
+ * @lock: bit 0, taken in sections only
  * @regions: regions with free pages, the fullest in the first list
  * @orphans: freed pages of the boot tables, linked through their first word
  * @nr_owned: pages of all regions, free and used, and their headers
@@ -31,6 +32,7 @@ enum kpkeys_mode {
  * @nr_orphans: pages in @orphans
  */
 struct kpkeys_node {
+	unsigned long		lock;
 	struct list_head	regions[KPKEYS_OCCUPANCY];
 	void			*orphans;
 	unsigned long		nr_owned;
@@ -70,6 +72,7 @@ struct kpkeys_arrivals {
  * @lost_pages: keyed, but nobody's, since something maps them
  * @arrivals: what is to be keyed memory next
  * @keyings: how often something was keyed
+ * @roots_gone: roots of mms that are gone, until no CPU runs on them
  * @proving: a violation is expected, once, while the kernel starts
  * @node: the depots
  */
@@ -82,6 +85,7 @@ struct kpkeys_state {
 	unsigned long		lost_pages;
 	struct kpkeys_arrivals	arrivals;
 	atomic64_t		keyings;
+	unsigned long		roots_gone;
 	bool			proving;
 	struct kpkeys_node	node[MAX_NUMNODES];
 } __aligned(PAGE_SIZE);
@@ -133,6 +137,7 @@ void kpkeys_key_static(void *addr, size_t size, int pkey,
 /* force.c */
 bool kpkeys_in_force(void);
 bool kpkeys_flush(void);
+bool kpkeys_ask_cpus(void);
 
 /* frames.c */
 void kpkeys_frames_init(void);
@@ -144,7 +149,12 @@ bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 
 /* links.c */
 bool kpkeys_table_take(const void *page);
-bool kpkeys_table_put(const void *page);
+bool kpkeys_table_put(const void *page, bool *gone);
+bool kpkeys_root_is_gone(const void *pgd);
+void kpkeys_root_in_use(unsigned long pfn);
+bool kpkeys_root_bury(const void *page);
+bool kpkeys_ptp_bury(void *pgd);
+void kpkeys_bury_roots(void);
 bool kpkeys_table_is_free(const void *page);
 bool kpkeys_table_keep(const void *page);
 void kpkeys_table_release(const void *page);

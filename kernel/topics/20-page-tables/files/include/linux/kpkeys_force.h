@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For architectures that cannot make another CPU forget a mapping, and so ask
- * it to. Which CPUs are asked is ordinary data, so each says in keyed memory
- * what it has done. An architecture without these calls needs no answers.
+ * Which CPUs are asked to forget a mapping, or to leave a root, is ordinary
+ * data. So each says in keyed memory what it has done.
  */
 #ifndef _LINUX_KPKEYS_FORCE_H
 #define _LINUX_KPKEYS_FORCE_H
@@ -11,7 +10,7 @@
 
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 s64 kpkeys_nr_keyings(void);
-void kpkeys_set_flushed(s64 nr);
+void kpkeys_set_flushed(s64 nr, unsigned long root);
 void kpkeys_cpu_leaves(void);
 #else
 static inline void kpkeys_cpu_leaves(void) { }

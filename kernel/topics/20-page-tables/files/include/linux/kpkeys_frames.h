@@ -106,6 +106,9 @@ bool kpkeys_is_shadow(const u64 *entry);
 bool kpkeys_set_entry(void *entry, u64 value, unsigned int level);
 u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level);
 void kpkeys_share_table(unsigned long pfn);
+void kpkeys_begin_table(const void *table, unsigned int level);
+bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr);
+bool kpkeys_has_user_half(const void *entry);
 
 #else
 
@@ -114,8 +117,14 @@ static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 	return KPKEYS_FRAME_ORDINARY;
 }
 
+/* For kpkeys_is_pte_slot(), where nothing is looked up. */
+#define KPKEYS_FRAME_LINK	0
+#define KPKEYS_TABLE(level, link)	0
+static __always_inline u8 kpkeys_frame_byte(unsigned long pfn) { return 0; }
+
 static inline void kpkeys_frames_readonly(void *start, void *end) { }
 static inline void kpkeys_frames_table(void *page) { }
+static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 
 #endif /* KPKEYS_BUILT_IN */
 #endif /* _LINUX_KPKEYS_FRAMES_H */

@@ -22,7 +22,7 @@ struct task_struct;
 
 /**
  * struct kpkeys_root - record of a root, in a page of the pool
- * @mm: whose it is, or NULL: free
+ * @mm: whose it is, or NULL: free; kpkeys_no_root: of an mm that is gone
  * @pgd: the root, or the number of the next free record
  */
 struct kpkeys_root {

@@ -25,7 +25,7 @@ static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
 				     unsigned long end)
 {
 	return kpkeys_pgtables_enabled() &&
-	       kpkeys_refuse_change(ptep, (end - addr) >> PAGE_SHIFT);
+	       kpkeys_refuse_ptes(ptep, (end - addr) >> PAGE_SHIFT);
 }
 
 /**

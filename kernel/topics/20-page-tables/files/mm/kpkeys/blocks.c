@@ -3,7 +3,7 @@
  * Where the depot's memory comes from and goes to: blocks of the page
  * allocator, keyed once, and given back whole when memory is short.
  *
- * Lock order: regions_lock (mutex), then kpkeys_node_lock (raw, interrupts
+ * Lock order: regions_lock (mutex), then the node's lock (in a section, interrupts
  * off). Nothing is allocated with reclaim under either of them.
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
@@ -94,7 +94,8 @@ int kpkeys_block_key(void *addr, unsigned int order, int pkey)
 {
 	int ret = kpkeys_set_pkey_noflush(addr, 1U << order, pkey, false);
 
-	if (ret)
+	/* No page that was hidden ever shows itself again. */
+	if (ret && pkey == KPKEYS_PKEY_PGTABLES)
 		kpkeys_block_free(addr, 1U << order);
 	return ret;
 }
@@ -185,9 +186,14 @@ static int own_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 
 static int link_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 {
-	guard(raw_spinlock_irqsave)(node_lock_of(region->nid));
+	int nid = region->nid, ret;
+
+	guard(irqsave)();
 	guard(kpkeys_hardened_pgtables)();
-	return own_pages(region, addr, nr) ?: region->nid;
+	kpkeys_node_lock(nid);
+	ret = own_pages(region, addr, nr);
+	kpkeys_node_unlock(nid);
+	return ret ?: nid;
 }
 
 /* Without memory for the index the block goes back. */
@@ -463,11 +469,9 @@ int __init kpkeys_depot_bootstrap(void)
 {
 	int nid, i;
 
-	for (nid = 0; nid < MAX_NUMNODES; nid++) {
-		raw_spin_lock_init(&kpkeys_node_lock[nid]);
+	for (nid = 0; nid < MAX_NUMNODES; nid++)
 		for (i = 0; i < KPKEYS_OCCUPANCY; i++)
 			INIT_LIST_HEAD(&node_of(nid)->regions[i]);
-	}
 	boot_region = alloc_keyed(numa_mem_id(), NULL, GFP_KERNEL,
 				  KPKEYS_REGION_ORDER);
 	return boot_region ? 0 : -ENOMEM;
@@ -533,12 +537,12 @@ static struct kpkeys_region *unlink_idle(int nid)
 static struct kpkeys_region *unlink_idle_locked(int nid)
 {
 	struct kpkeys_region *region;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(node_lock_of(nid), flags);
-	scoped_guard(kpkeys_hardened_pgtables)
-		region = unlink_idle(nid);
-	raw_spin_unlock_irqrestore(node_lock_of(nid), flags);
+	guard(irqsave)();
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_node_lock(nid);
+	region = unlink_idle(nid);
+	kpkeys_node_unlock(nid);
 	return region;
 }
 

@@ -3,7 +3,8 @@
  * The checker: every page-table page carries its key, every page of secrets
  * theirs, and nothing else does; the kernel image maps none of them without, and
  * the table of frames says the same of each. Each entry leads to a linked table
- * of the next level, and to each but the shared ones leads one.
+ * of the next level, and to each but the shared ones leads one. None maps a
+ * keyed page without its key, nor a read-only one writable.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
@@ -171,6 +172,29 @@ static void check_link(struct kpkeys_check *check, unsigned long pfn, int parent
 	finding(check, "LINK", pfn, level, "page");
 }
 
+static void check_leaf(struct kpkeys_check *check, u64 value, int level)
+{
+	enum kpkeys_frame frame;
+	unsigned long pfn, nr;
+
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
+	    kpkeys_are_ordinary(pfn, nr))
+		return;
+	for (; nr--; pfn++) {
+		frame = kpkeys_frame(pfn);
+		if (!frame || arch_kpkeys_leaf_fits(value, frame))
+			continue;
+		check->mismapped++;
+		finding(check, "LEAF", pfn, level, kpkeys_frame_name(pfn));
+		return;
+	}
+}
+
+static bool leads_to_table(u64 value, int level)
+{
+	return level > KPKEYS_LEVEL_PTE && kpkeys_table_pfn(value);
+}
+
 /* What the other half says again is no other link. */
 static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 {
@@ -180,9 +204,12 @@ static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 	if (level && level < KPKEYS_LEVEL_PGD &&
 	    kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
 		check->linked += hash_long(pfn, BITS_PER_LONG);
-	for (i = 0; level > KPKEYS_LEVEL_PTE && i < PTRS_PER_PTE; i++)
-		if (kpkeys_table_pfn(entry[i]) && !kpkeys_is_shadow(entry + i))
+	for (i = 0; i < PTRS_PER_PTE; i++) {
+		if (!leads_to_table(entry[i], level))
+			check_leaf(check, entry[i], level);
+		else if (!kpkeys_is_shadow(entry + i))
 			check_link(check, kpkeys_table_pfn(entry[i]), level);
+	}
 }
 
 /* Two sums over hashed page frames differ unless the same frames are in both. */
@@ -265,7 +292,7 @@ void kpkeys_check(struct kpkeys_check *check)
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign && !check->aliased &&
 		    !check->misentered && !check->misrooted &&
-		    !check->mislinked &&
+		    !check->mislinked && !check->mismapped &&
 		    check->keyed == kpkeys_check_expected(check) &&
 		    check->state_keyed == check->state;
 }

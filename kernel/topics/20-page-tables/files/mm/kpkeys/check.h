@@ -22,6 +22,7 @@ struct kpkeys_finding {
  * @linked: sum over these tables
  * @mislinked: entries that lead to no linked table of the next level, and one
  *	more if @links and @linked differ
+ * @mismapped: entries that map what they must not
  * @ptp_total: page-table pages seen, shared ones each time
  * @ptp_unkeyed: of them, without the key in some alias
  * @keyed: pages of the direct map with the page-table key
@@ -41,7 +42,7 @@ struct kpkeys_finding {
 struct kpkeys_check {
 	bool			ok;
 	unsigned long		misentered, misrooted, lost;
-	unsigned long		links, linked, mislinked;
+	unsigned long		links, linked, mislinked, mismapped;
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
 	unsigned long		pool_free, pool_used, headers, boot, state;

@@ -14,13 +14,11 @@
 #include <linux/bitmap.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
-#include <linux/spinlock.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
 #include "depot.h"
 
-raw_spinlock_t kpkeys_node_lock[MAX_NUMNODES];
 DEFINE_XARRAY(kpkeys_regions);
 
 /**
@@ -204,7 +202,7 @@ unsigned int kpkeys_depot_fill(int nid, bool reserve, unsigned int nr)
 	unsigned int n = 0;
 	void *page;
 
-	raw_spin_lock(node_lock_of(nid));
+	kpkeys_node_lock(nid);
 	while (n < nr) {
 		page = take_one(node, reserve && !n);
 		if (!page)
@@ -212,7 +210,7 @@ unsigned int kpkeys_depot_fill(int nid, bool reserve, unsigned int nr)
 		raw_cpu_write(kpkeys_cpu.mag.page[n++], page);
 	}
 	raw_cpu_write(kpkeys_cpu.mag.nr, n);
-	raw_spin_unlock(node_lock_of(nid));
+	kpkeys_node_unlock(nid);
 	return n;
 }
 
@@ -264,12 +262,12 @@ void *kpkeys_depot_take(int nid, unsigned int order, bool reserve)
 	struct kpkeys_node *node = node_of(nid);
 	void *page = NULL;
 
-	raw_spin_lock(node_lock_of(nid));
+	kpkeys_node_lock(nid);
 	if (!order)
 		page = take_one(node, reserve);
 	else if (above_reserve(node, reserve, 2))
 		page = take_pair(node);
-	raw_spin_unlock(node_lock_of(nid));
+	kpkeys_node_unlock(nid);
 	return page;
 }
 
@@ -298,12 +296,12 @@ void kpkeys_depot_put(void *page)
 	struct kpkeys_region *region = kpkeys_find_region(page);
 	int nid = region ? region->nid : page_to_nid(virt_to_page(page));
 
-	raw_spin_lock(node_lock_of(nid));
+	kpkeys_node_lock(nid);
 	if (region && test_bit(page_slot(page), region->owned))
 		put_slot(region, page_slot(page));
 	else
 		push_orphan(nid, page);
-	raw_spin_unlock(node_lock_of(nid));
+	kpkeys_node_unlock(nid);
 }
 
 /**

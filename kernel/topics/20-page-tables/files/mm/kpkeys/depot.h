@@ -4,9 +4,10 @@
 #define _MM_KPKEYS_DEPOT_H
 
 #include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
-#include <linux/spinlock.h>
+#include <linux/processor.h>
 #include <linux/xarray.h>
 
 #include "internal.h"
@@ -47,7 +48,6 @@ struct kpkeys_note {
 };
 
 /* depot.c */
-extern raw_spinlock_t kpkeys_node_lock[MAX_NUMNODES];
 extern struct xarray kpkeys_regions;
 DECLARE_PER_CPU(struct kpkeys_note, kpkeys_note);
 
@@ -78,9 +78,19 @@ static inline struct kpkeys_node *node_of(int nid)
 	return &kpkeys_state.node[node_index(nid)];
 }
 
-static inline raw_spinlock_t *node_lock_of(int nid)
+/*
+ * In a section, interrupts off. No spinlock: one that anybody can write makes
+ * CPUs wait with the gate open, and store where the list of waiters says.
+ */
+static inline void kpkeys_node_lock(int nid)
 {
-	return &kpkeys_node_lock[node_index(nid)];
+	while (test_and_set_bit_lock(0, &node_of(nid)->lock))
+		cpu_relax();
+}
+
+static inline void kpkeys_node_unlock(int nid)
+{
+	clear_bit_unlock(0, &node_of(nid)->lock);
 }
 
 static inline bool kpkeys_has_ptp_key(const void *addr)

@@ -32,16 +32,18 @@ s64 kpkeys_nr_keyings(void)
 /**
  * kpkeys_set_flushed - this CPU uses mappings, and forgot those of before
  * @nr: what kpkeys_nr_keyings() said before it did
+ * @root: page frame of the root that it runs on
  *
  * With interrupts off from there on. A section that was interrupted may have
  * looked at the table of frames already, and write its entry behind this: the
  * CPU is asked again.
  */
-void kpkeys_set_flushed(s64 nr)
+void kpkeys_set_flushed(s64 nr, unsigned long root)
 {
 	if (raw_cpu_read(kpkeys_cpu.nr_saved))
 		return;
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_root_in_use(root);
 	raw_cpu_write(kpkeys_cpu.flushed, nr);
 	raw_cpu_write(kpkeys_cpu.in_use, true);
 }
@@ -82,6 +84,20 @@ static int late_cpu(void)
 bool kpkeys_in_force(void)
 {
 	return late_cpu() < 0 || kpkeys_state.mode != KPKEYS_ENFORCE;
+}
+
+/**
+ * kpkeys_ask_cpus - have every CPU say what mappings it uses from now on
+ *
+ * May sleep.
+ *
+ * Return: as kpkeys_flush().
+ */
+bool kpkeys_ask_cpus(void)
+{
+	scoped_guard(kpkeys_hardened_pgtables)
+		atomic64_inc(&kpkeys_state.keyings);
+	return kpkeys_flush();
 }
 
 static void report_late(int cpu)

@@ -51,13 +51,12 @@ enum kpkeys_frame kpkeys_frame_of_key(int pkey)
 	}
 }
 
-/* A table stays what it is: somebody may have it keyed who was lied to. */
+/* What is entered stays what it is: where this is may have been a lie. */
 static void set_run(u8 *frames, unsigned long nr, enum kpkeys_frame frame)
 {
 	guard(kpkeys_hardened_pgtables)();
 	for (; nr; nr--, frames++)
-		if (frame != KPKEYS_FRAME_TABLE ||
-		    (*frames & KPKEYS_FRAME_KIND) != frame)
+		if (*frames == KPKEYS_FRAME_ORDINARY)
 			*frames = frame;
 }
 
@@ -97,15 +96,26 @@ void kpkeys_frames_sync(void *addr, unsigned long nr)
 	}
 }
 
+/* In audit mode. */
+static void forget(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE] =
+		KPKEYS_FRAME_ORDINARY;
+}
+
 static bool leave(void *addr)
 {
 	phys_addr_t phys = arch_kpkeys_phys((unsigned long)addr);
 
 	if (!phys || kpkeys_table_leave(PHYS_PFN(phys)))
 		return true;
-	if (kpkeys_refuse("release", "a page table in use", addr, NULL))
+	if (kpkeys_refuse("release", kpkeys_frame_name(PHYS_PFN(phys)), addr,
+			  NULL))
 		return false;
-	set_frames(PHYS_PFN(phys), 1, KPKEYS_FRAME_ORDINARY);
+	forget(PHYS_PFN(phys));
 	return true;
 }
 
@@ -114,7 +124,7 @@ static bool leave(void *addr)
  * @addr: in a kernel mapping
  * @nr: number of pages
  *
- * Reports it if one of them is a page table, whatever led here.
+ * Reports it if one of them is in use, or no page of the pool, whatever led here.
  *
  * Return: false if they must keep them.
  */

@@ -24,6 +24,7 @@
 #define FREE	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_NONE)
 #define TAKEN	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_NONE)
 #define KEPT	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)
+#define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was a root */
 
 /*
  * Takes the place of a table that is not to be filled. No CPU walks it. Until
@@ -81,7 +82,8 @@ int kpkeys_table_level(unsigned long pfn)
 {
 	u8 frame = kpkeys_frame_byte(pfn);
 
-	if (!is_table(frame) || link_of(frame) < KPKEYS_LINK_ONE)
+	if (!is_table(frame) || frame == GONE ||
+	    link_of(frame) < KPKEYS_LINK_ONE)
 		return 0;
 	return min(level_of(frame), KPKEYS_LEVEL_PGD);
 }
@@ -132,16 +134,24 @@ bool kpkeys_table_take(const void *page)
 	return frame && try_cmpxchg(frame, &old, TAKEN);
 }
 
+static bool is_root(u8 frame)
+{
+	return level_of(frame) == KPKEYS_LEVEL_PGD ||
+	       level_of(frame) == LEVEL_USER_PGD;
+}
+
 /**
  * kpkeys_table_put - a page comes back to the pool
  * @page: its address
+ * @gone: set to whether it was a root, which kpkeys_root_bury() gives back
  *
  * Return: false if it is free, is to be linked or is, or is never a table.
  */
-bool kpkeys_table_put(const void *page)
+bool kpkeys_table_put(const void *page, bool *gone)
 {
 	u8 *frame = frame_of(page), old;
 
+	*gone = false;
 	if (unlikely(!no_table))
 		return true;
 	if (!frame)
@@ -150,8 +160,47 @@ bool kpkeys_table_put(const void *page)
 	do {
 		if (!is_table(old) || old == FREE || link_of(old))
 			return false;
-	} while (!try_cmpxchg(frame, &old, FREE));
+		*gone = is_root(old);
+	} while (!try_cmpxchg(frame, &old, *gone ? GONE : FREE));
 	return true;
+}
+
+/**
+ * kpkeys_root_is_gone - was this a root, and waits for CPUs to leave it?
+ * @pgd: the table
+ */
+bool kpkeys_root_is_gone(const void *pgd)
+{
+	return kpkeys_frame_byte(PHYS_PFN(__pa(pgd))) == GONE;
+}
+
+/**
+ * kpkeys_root_in_use - this CPU runs on a root
+ * @pfn: its page frame
+ *
+ * In a section. One whose mm is gone is never memory for anything else then.
+ */
+void kpkeys_root_in_use(unsigned long pfn)
+{
+	u8 *frame = frame_at(pfn), old = GONE;
+
+	if (frame && READ_ONCE(*frame) == GONE)
+		try_cmpxchg(frame, &old, KEPT);
+}
+
+/**
+ * kpkeys_root_bury - a page that was a root is free
+ * @page: its address
+ *
+ * In a section, when every CPU has said which root it runs on.
+ *
+ * Return: false if it is not, or a CPU runs on it.
+ */
+bool kpkeys_root_bury(const void *page)
+{
+	u8 *frame = frame_of(page), old = GONE;
+
+	return frame && try_cmpxchg(frame, &old, FREE);
 }
 
 /**
@@ -193,10 +242,12 @@ void kpkeys_table_release(const void *page)
 }
 
 /**
- * kpkeys_table_leave - a page is nobody's table any more
+ * kpkeys_table_leave - a page leaves the protection, and loses its key
  * @pfn: its page frame
  *
- * Return: false if it is one that is in use.
+ * Who keys a page may have been lied to about which one it was.
+ *
+ * Return: false if it is anything but a free page of the pool.
  */
 bool kpkeys_table_leave(unsigned long pfn)
 {
@@ -207,7 +258,7 @@ bool kpkeys_table_leave(unsigned long pfn)
 		return true;
 	old = READ_ONCE(*frame);
 	do {
-		if (is_table(old) && old != FREE && no_table)
+		if (old != FREE && no_table)
 			return false;
 	} while (!try_cmpxchg(frame, &old, KPKEYS_FRAME_ORDINARY));
 	return true;
@@ -379,17 +430,35 @@ static unsigned int level_above(unsigned int level)
 	return level == kpkeys_level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
 }
 
-/* One that is filled before it is linked has from its first link on a level. */
+static bool begin(unsigned long pfn, unsigned int level)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return claim(pfn, level, KPKEYS_LINK_NONE);
+}
+
+/**
+ * kpkeys_begin_table - say what level a table is of before it is filled
+ * @table: as it was allocated; no entry leads to it yet
+ * @level: KPKEYS_LEVEL_*
+ *
+ * One that is filled by set_pte() is of the last level else, and is refused
+ * where another one is to be linked.
+ */
+void kpkeys_begin_table(const void *table, unsigned int level)
+{
+	if (no_table)
+		begin(PHYS_PFN(__pa(table)), level);
+}
+
+/* One that is filled before it is linked has from its first entry on a level. */
 static bool leads_to(u64 *entry, unsigned int level, u8 parent)
 {
 	unsigned int above = level_above(level);
-	unsigned long pfn;
 
-	if (parent != TAKEN)
-		return min(level_of(parent), KPKEYS_LEVEL_PGD) == above;
-	pfn = kpkeys_entry_pfn(entry);
-	guard(kpkeys_hardened_pgtables)();
-	return claim(pfn, above, KPKEYS_LINK_NONE);
+	if (parent == TAKEN)
+		return begin(kpkeys_entry_pfn(entry), above);
+	return parent != GONE &&
+	       min(level_of(parent), KPKEYS_LEVEL_PGD) == above;
 }
 
 static u64 swap_entry(u64 *entry, u64 value)
@@ -482,8 +551,9 @@ static bool is_pte_table(const void *entry, u8 frame)
 {
 	if (unlikely(!no_table) || is_no_table(entry))
 		return true;
-	return is_table(frame) && (level_of(frame) == KPKEYS_LEVEL_PTE ||
-				   level_of(frame) == LEVEL_TAKEN);
+	if (frame == TAKEN)
+		return begin(kpkeys_entry_pfn(entry), KPKEYS_LEVEL_PTE);
+	return is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE;
 }
 
 static unsigned long size_of_level(unsigned int level)
@@ -584,6 +654,21 @@ bool kpkeys_refuse_change(const void *entry, unsigned int nr)
 }
 
 /**
+ * kpkeys_refuse_ptes - may what somebody says are PTEs not be written or taken?
+ * @entry: the first one
+ * @nr: how many, of one table of the last level
+ */
+bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
+{
+	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+
+	if (offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
+	    is_pte_table(entry, frame))
+		return false;
+	return refuse_slot(entry);
+}
+
+/**
  * kpkeys_share_table - one more entry is going to lead to a table of the kernel
  * @pfn: the table; it is never freed again
  */
@@ -591,6 +676,55 @@ void kpkeys_share_table(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
 	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
+}
+
+/* The half that user space runs on comes behind it, if there is one. */
+static bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
+{
+	unsigned long pfn = PHYS_PFN(__pa(pgd));
+
+	if (unlikely(!no_table))
+		return true;
+	if (!claim(pfn, KPKEYS_LEVEL_PGD, link))
+		return false;
+	if (!IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+		return true;
+	return claim(pfn + 1, LEVEL_USER_PGD, link);
+}
+
+/**
+ * kpkeys_begin_root - entries are to be copied where CPUs are to begin
+ * @to: the first one, of a table as it was allocated
+ * @from: the first one, of a table where they do
+ * @nr: how many
+ *
+ * In a section.
+ *
+ * Return: false if either is another table, or @to is in use.
+ */
+bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr)
+{
+	if (unlikely(!no_table))
+		return true;
+	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
+	       offset_in_page(from) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
+	       kpkeys_table_level(kpkeys_entry_pfn(from)) == KPKEYS_LEVEL_PGD &&
+	       claim_root(to, KPKEYS_LINK_NONE);
+}
+
+/**
+ * kpkeys_has_user_half - has an entry a place in a second table?
+ * @entry: in a top-level table, as somebody says who may have been lied to
+ */
+bool kpkeys_has_user_half(const void *entry)
+{
+	unsigned long pfn = kpkeys_entry_pfn(entry);
+
+	if (unlikely(!no_table))
+		return true;
+	return is_table(kpkeys_frame_byte(pfn + 1)) &&
+	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
+	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
 }
 
 /**
@@ -603,15 +737,7 @@ void kpkeys_share_table(unsigned long pfn)
  */
 bool kpkeys_link_root(const pgd_t *pgd)
 {
-	unsigned long pfn = PHYS_PFN(__pa(pgd));
-
-	if (unlikely(!no_table))
-		return true;
-	if (!claim(pfn, KPKEYS_LEVEL_PGD, KPKEYS_LINK_ONE))
-		return false;
-	if (!IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
-		return true;
-	return claim(pfn + 1, LEVEL_USER_PGD, KPKEYS_LINK_ONE);
+	return claim_root(pgd, KPKEYS_LINK_ONE);
 }
 
 /**

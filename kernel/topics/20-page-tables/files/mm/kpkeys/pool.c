@@ -38,7 +38,7 @@ static bool is_sound(void *addr)
 static bool are_sound(void *addr, unsigned int order)
 {
 	void *second = addr + PAGE_SIZE;
-	bool sound = is_sound(addr), both;
+	bool sound = is_sound(addr), both, gone;
 
 	if (likely(!order))
 		return sound;
@@ -46,7 +46,7 @@ static bool are_sound(void *addr, unsigned int order)
 	if (sound && both)
 		return true;
 	if (sound || both) {
-		kpkeys_table_put(sound ? addr : second);
+		kpkeys_table_put(sound ? addr : second, &gone);
 		kpkeys_depot_put(sound ? addr : second);
 	}
 	return false;
@@ -220,14 +220,40 @@ static void *take_or_refill(unsigned int order, int wanted, gfp_t gfp)
 /* In a section. */
 static bool put_page_back(void *addr, bool local)
 {
-	if (!kpkeys_table_put(addr))
+	bool gone;
+
+	if (!kpkeys_table_put(addr, &gone))
 		return false;
+	if (gone)
+		return true;
 	if (want_init_on_free())
 		memset(addr, 0, PAGE_SIZE);
 	if (local)
 		mag_push(addr);
 	else
 		kpkeys_depot_put(addr);
+	return true;
+}
+
+/**
+ * kpkeys_ptp_bury - take a root back that was freed before
+ * @pgd: the table
+ *
+ * In a section, interrupts off.
+ *
+ * Return: false if a CPU still runs on it: it is lost.
+ */
+bool kpkeys_ptp_bury(void *pgd)
+{
+	void *addr = pgd, *end = pgd + KPKEYS_ROOT_SIZE;
+
+	for (; addr < end; addr += PAGE_SIZE) {
+		if (!kpkeys_root_bury(addr))
+			return false;
+		if (want_init_on_free())
+			memset(addr, 0, PAGE_SIZE);
+		kpkeys_depot_put(addr);
+	}
 	return true;
 }
 

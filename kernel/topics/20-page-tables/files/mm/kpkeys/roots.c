@@ -11,11 +11,14 @@
 #include <linux/kpkeys_ptp.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/panic.h>
 #include <linux/pgtable.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 
+#include "depot.h"
 #include "internal.h"
 
 #define ROOTS_PER_PAGE	(PAGE_SIZE / sizeof(struct kpkeys_root))
@@ -74,11 +77,108 @@ static __always_inline void push_root(unsigned int nr)
 	kpkeys_roots.free = nr;
 }
 
-static void free_root(unsigned int nr)
+/* ---- roots of mms that are gone ---- */
+
+#define MANY_GONE	16
+
+/* What a record says instead of an mm: nobody has it, and CPUs were asked. */
+#define NOBODY	((struct mm_struct *)kpkeys_no_root)
+#define ASKED	((struct mm_struct *)(kpkeys_no_root + 1))
+
+static unsigned int nr_records(void)
 {
+	return READ_ONCE(kpkeys_roots.nr_pages) * ROOTS_PER_PAGE;
+}
+
+/* Those that were also freed: behind that, nobody knows the table any more. */
+static void ask_for(unsigned int nr)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	if (root->mm != NOBODY || !kpkeys_root_is_gone(root->pgd))
+		return;
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_unlink_root(__kpkeys_root_at(nr)->pgd);
+	root->mm = ASKED;
+}
+
+static void ask_again(unsigned int nr)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	if (root->mm != ASKED)
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	root->mm = NOBODY;
+}
+
+/* With the lock. Returns a root that a CPU runs on. */
+static pgd_t *bury_locked(unsigned int nr)
+{
+	struct kpkeys_root *root;
+	pgd_t *pgd;
+
+	guard(kpkeys_hardened_pgtables)();
+	/* Not before: the stack may have been changed while the lock was waited for. */
+	root = __kpkeys_root_at(nr);
+	pgd = root->pgd;
+	if (root->mm != ASKED)
+		return NULL;
+	kpkeys_state.roots_gone--;
 	push_root(nr);
+	return kpkeys_ptp_bury(pgd) ? NULL : pgd;
+}
+
+static void bury(unsigned int nr)
+{
+	pgd_t *pgd = NULL;
+
+	if (__kpkeys_root_at(nr)->mm != ASKED)
+		return;
+	scoped_guard(raw_spinlock_irqsave, &roots_lock)
+		pgd = bury_locked(nr);
+	kpkeys_freelist_report();
+	if (pgd)
+		kpkeys_refuse_quietly("free", "a root that a CPU runs on", pgd);
+}
+
+static void for_each_record(void (*fn)(unsigned int nr))
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_records(); i++)
+		fn(number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE));
+}
+
+static DEFINE_MUTEX(bury_lock);
+
+/**
+ * kpkeys_bury_roots - give the roots back that no CPU runs on any more
+ *
+ * That an mm is gone is said by a count, in ordinary memory. A root that became
+ * another table while a CPU runs on it would have entries of that one's.
+ */
+void kpkeys_bury_roots(void)
+{
+	guard(mutex)(&bury_lock);
+	for_each_record(ask_for);
+	for_each_record(kpkeys_ask_cpus() ? bury : ask_again);
+}
+
+static void bury_later(struct work_struct *work)
+{
+	kpkeys_bury_roots();
+}
+
+static DECLARE_WORK(bury_work, bury_later);
+
+static void retire(unsigned int nr)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_unlink_root(root->pgd);
+	root->mm = NOBODY;
+	kpkeys_state.roots_gone++;
 }
 
 static bool add_page(struct kpkeys_root *page)
@@ -140,10 +240,9 @@ int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd)
 /* Whatever its number says. */
 static struct kpkeys_root *search(const struct mm_struct *mm, unsigned int *nr)
 {
-	unsigned int nr_roots = READ_ONCE(kpkeys_roots.nr_pages) * ROOTS_PER_PAGE;
 	unsigned int i;
 
-	for (i = 0; i < nr_roots; i++) {
+	for (i = 0; i < nr_records(); i++) {
 		*nr = number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE);
 		if (__kpkeys_root_at(*nr)->mm == mm)
 			return __kpkeys_root_at(*nr);
@@ -151,30 +250,37 @@ static struct kpkeys_root *search(const struct mm_struct *mm, unsigned int *nr)
 	return NULL;
 }
 
+static pgd_t *remove_locked(struct mm_struct *mm)
+{
+	unsigned int nr = READ_ONCE(mm->kpkeys_root);
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+
+	if (root->mm != mm)
+		root = search(mm, &nr);
+	if (!root)
+		return NULL;
+	retire(nr);
+	return root->pgd;
+}
+
 /**
  * kpkeys_root_remove - an mm is about to lose its top-level table
  * @mm: the mm
  *
- * Return: the table, which is to be freed, or NULL if @mm has none.
+ * Return: the table, which is to be freed, or NULL if @mm has none. It is not
+ * used again before each CPU has said that it runs on another one.
  */
 pgd_t *kpkeys_root_remove(struct mm_struct *mm)
 {
-	struct kpkeys_root *root;
-	unsigned int nr;
 	pgd_t *pgd;
 
 	if (!kpkeys_pgtables_enabled())
 		return mm->pgd;
 	kpkeys_loaded_root(mm, NULL, NULL);
-	guard(raw_spinlock_irqsave)(&roots_lock);
-	nr = READ_ONCE(mm->kpkeys_root);
-	root = __kpkeys_root_at(nr);
-	if (root->mm != mm)
-		root = search(mm, &nr);
-	if (!root)
-		return NULL;
-	pgd = root->pgd;
-	free_root(nr);
+	scoped_guard(raw_spinlock_irqsave, &roots_lock)
+		pgd = remove_locked(mm);
+	if (READ_ONCE(kpkeys_state.roots_gone) >= MANY_GONE)
+		schedule_work(&bury_work);
 	return pgd;
 }
 

@@ -228,6 +228,8 @@ static int publish_chunks(void *addr, unsigned int order)
 	unsigned int nr;
 
 	guard(kpkeys_secret)();
+	if (!kpkeys_has_arrived(addr, 1U << order))
+		return -EPERM;
 	nr = READ_ONCE(kpkeys_slots.nr_chunks);
 	if (nr + (end - addr) / CHUNK_SIZE > KPKEYS_MAX_CHUNKS)
 		return -ENOSPC;
@@ -241,14 +243,14 @@ static int publish_chunks(void *addr, unsigned int order)
 	return 0;
 }
 
-/* What somebody maps keeps its key, is no chunk, and nobody else's either. */
+/* What is no chunk keeps its key, and is nobody else's either. */
 static void lose(unsigned int order)
 {
 	guard(kpkeys_secret)();
 	kpkeys_slots.nr_pages += 1UL << order;
 }
 
-static int search_and_init(void *addr, unsigned int order)
+static int search_and_publish(void *addr, unsigned int order)
 {
 	int ret;
 
@@ -256,7 +258,7 @@ static int search_and_init(void *addr, unsigned int order)
 	ret = kpkeys_arrivals_add(addr, 1U << order, KPKEYS_PKEY_SECRET);
 	if (!ret) {
 		kpkeys_arrivals_search();
-		ret = init_chunks(addr, order);
+		ret = init_chunks(addr, order) ?: publish_chunks(addr, order);
 	}
 	kpkeys_arrivals_end();
 	return ret;
@@ -269,16 +271,11 @@ static int add_chunks(void *addr, unsigned int order)
 	if (kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET))
 		return -ENOMEM;
 	do {
-		ret = kpkeys_flush() ? search_and_init(addr, order) : -EBUSY;
+		ret = kpkeys_flush() ? search_and_publish(addr, order) : -EBUSY;
 	} while (ret == -EAGAIN);
-	if (ret == -EPERM)
+	/* What is not as it was keyed is not even counted. */
+	if (ret && ret != -EEXIST)
 		lose(order);
-	/* What is not as it was keyed is left alone for good. */
-	if (ret == -EEXIST || ret == -EPERM)
-		return ret;
-	ret = ret ?: publish_chunks(addr, order);
-	if (ret)
-		kpkeys_block_free(addr, 1U << order);
 	return ret;
 }
 

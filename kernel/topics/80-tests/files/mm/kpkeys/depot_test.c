@@ -63,12 +63,15 @@ static void forge_header(void *data, const void *addr, unsigned int nr,
 /* Puts right what is wrong: the tests that follow use the same pool. */
 static bool owns_last(struct kpkeys_region *region, unsigned int slot)
 {
-	bool owned;
+	bool owned, free;
 
-	guard(raw_spinlock_irqsave)(&kpkeys_node_lock[region->nid]);
+	guard(irqsave)();
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_node_lock(region->nid);
 	owned = test_and_set_bit(slot, region->owned);
-	return test_and_set_bit(slot, region->free) && owned;
+	free = test_and_set_bit(slot, region->free);
+	kpkeys_node_unlock(region->nid);
+	return owned && free;
 }
 
 static void test_header_is_written_keyed(struct kunit *test)

@@ -9,6 +9,7 @@
 
 #include <asm/kpkeys_entries.h>
 #include <asm/pgalloc.h>
+#include <asm/sections.h>
 
 #include "check.h"
 #include "depot.h"
@@ -290,7 +291,7 @@ static void expect_findings(struct kunit *test, bool found)
 
 	KUNIT_ASSERT_NOT_NULL(test, check);
 	kpkeys_check(check);
-	KUNIT_EXPECT_EQ(test, !!check->mislinked, found);
+	KUNIT_EXPECT_EQ(test, check->mislinked || check->mismapped, found);
 	KUNIT_EXPECT_EQ(test, check->ok, !found);
 }
 
@@ -330,6 +331,99 @@ static void test_checker_sees_links(struct kunit *test)
 	vfree(area);
 }
 
+static pte_t map_ordinary(struct page *page)
+{
+	return mk_pte(page, PAGE_KERNEL);
+}
+
+/* What was written as a PTE must not become a link of a higher table. */
+static void test_first_entry_says_the_level(struct kunit *test)
+{
+	set_pte(page_address(child), map_ordinary(ZERO_PAGE(0)));
+	KUNIT_EXPECT_FALSE(test, takes_pud(0));
+	scoped_guard(kpkeys_hardened_pgtables)
+		KUNIT_EXPECT_FALSE(test, kpkeys_begin_root(page_address(child),
+							   swapper_pg_dir, 1));
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	empty(0);
+}
+
+static void test_begun_table_has_its_level(struct kunit *test)
+{
+	kpkeys_begin_table(page_address(child), KPKEYS_LEVEL_PMD);
+	KUNIT_EXPECT_FALSE(test, takes_pmd(0));
+}
+
+/* In a section nobody opens one for each entry, but each is looked at. */
+static void test_held_pte_is_in_a_table(struct kunit *test)
+{
+	pte_t pte = map_ordinary(ZERO_PAGE(0));
+
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	scoped_guard(preempt) {
+		guard(kpkeys_pgtables_section)(2);
+		set_pte_at(&init_mm, 0, (pte_t *)PARENT + 1, pte);
+		set_ptes_held(&init_mm, 0, (pte_t *)PARENT + 2, pte, 1);
+	}
+	KUNIT_EXPECT_EQ(test, PARENT[1], 0);
+	KUNIT_EXPECT_EQ(test, PARENT[2], 0);
+	empty(0);
+}
+
+static void test_ptes_are_of_the_last_level(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_ptes(page_address(child),
+						    PTRS_PER_PTE));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_ptes(page_address(child) + 8,
+						   PTRS_PER_PTE));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_ptes(PARENT, 1));
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_ptes(&child, 1));
+	empty(0);
+}
+
+static void test_only_free_pages_leave(struct kunit *test)
+{
+	phys_addr_t state = arch_kpkeys_phys((unsigned long)&kpkeys_state);
+
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_leave(PHYS_PFN(state)));
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_leave(PHYS_PFN(__pa_symbol(_stext))));
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_leave(page_to_pfn(child)));
+}
+
+/* That text has no key makes it no ordinary page. */
+static void test_entered_frames_stay(struct kunit *test)
+{
+	unsigned long pfn = PHYS_PFN(__pa_symbol(_stext));
+
+	kpkeys_frames_sync(pfn_to_kaddr(pfn), 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn), KPKEYS_FRAME_READONLY);
+}
+
+static void plant_pte(pte_t *ptep, pte_t pte)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*ptep, pte);
+}
+
+static void test_checker_sees_leaves(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+	pte_t *ptep, pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	ptep = pte_offset_kernel(pmd_off_k((unsigned long)area),
+				 (unsigned long)area);
+	pte = ptep_get(ptep);
+	plant_pte(ptep, map_ordinary(child));
+	expect_findings(test, true);
+	plant_pte(ptep, map_ordinary(pfn_to_page(PHYS_PFN(__pa_symbol(_stext)))));
+	expect_findings(test, true);
+	plant_pte(ptep, pte);
+	expect_findings(test, false);
+	vfree(area);
+}
+
 static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_table_is_linked_once),
 	KUNIT_CASE(test_table_keeps_its_level),
@@ -347,7 +441,14 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_claimed_table_is_linked),
 	KUNIT_CASE(test_linked_table_is_not_filled),
 	KUNIT_CASE(test_new_table_is_empty),
+	KUNIT_CASE(test_first_entry_says_the_level),
+	KUNIT_CASE(test_begun_table_has_its_level),
+	KUNIT_CASE(test_held_pte_is_in_a_table),
+	KUNIT_CASE(test_ptes_are_of_the_last_level),
+	KUNIT_CASE(test_only_free_pages_leave),
+	KUNIT_CASE(test_entered_frames_stay),
 	KUNIT_CASE(test_checker_sees_links),
+	KUNIT_CASE(test_checker_sees_leaves),
 	{}
 };
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: records of roots, and what is refused for want of one. */
+#include <linux/completion.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
+
+#include <asm/pgalloc.h>
 
 #include "check.h"
 #include "internal.h"
@@ -170,12 +174,86 @@ static void test_many_records(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mms[i]), mms[i]->pgd);
 		mmdrop(mms[i]);
 	}
+	kpkeys_bury_roots();
 	for (i = 0; i < MANY; i++)
 		mms[i] = mm_alloc();
 	KUNIT_EXPECT_EQ(test, kpkeys_roots.nr_pages, nr_pages);
 	for (i = 0; i < MANY; i++)
 		mmdrop(mms[i]);
 	kpkeys_test_expect_clean(test);
+}
+
+struct runner {
+	struct mm_struct	*mm;
+	struct completion	runs;
+	bool			stop;
+};
+
+static int run_on_root(void *arg)
+{
+	struct runner *runner = arg;
+
+	kthread_use_mm(runner->mm);
+	scoped_guard(preempt) {
+		complete(&runner->runs);
+		while (!READ_ONCE(runner->stop))
+			cpu_relax();
+	}
+	kthread_unuse_mm(runner->mm);
+	return 0;
+}
+
+static struct task_struct *start_runner(struct kunit *test, struct runner *runner)
+{
+	int cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	struct task_struct *task = kthread_create(run_on_root, runner, "runner");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	kthread_bind(task, cpu);
+	get_task_struct(task);
+	wake_up_process(task);
+	wait_for_completion(&runner->runs);
+	return task;
+}
+
+/* As the last mmdrop() does, which a forged count may have come early. */
+static void free_root_of(struct mm_struct *mm)
+{
+	pgd_free(mm, kpkeys_root_remove(mm));
+}
+
+static void test_root_in_use_is_not_freed(struct kunit *test)
+{
+	struct runner runner = { .mm = mm };
+	unsigned long before = violations();
+	struct task_struct *task;
+	pgd_t *pgd = mm->pgd;
+
+	KPKEYS_TEST_REQUIRES(test, num_online_cpus() > 1);
+	migrate_disable();
+	init_completion(&runner.runs);
+	task = start_runner(test, &runner);
+	free_root_of(mm);
+	KUNIT_EXPECT_TRUE(test, kpkeys_root_is_gone(pgd));
+	kpkeys_bury_roots();
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_is_free(pgd));
+	KUNIT_EXPECT_FALSE(test, kpkeys_root_is_gone(pgd));
+	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	WRITE_ONCE(runner.stop, true);
+	kthread_stop_put(task);
+	migrate_enable();
+	mm = NULL;
+}
+
+static void test_root_is_freed_when_left(struct kunit *test)
+{
+	pgd_t *pgd = mm->pgd;
+
+	mmdrop(mm);
+	mm = NULL;
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_is_free(pgd));
+	kpkeys_bury_roots();
+	KUNIT_EXPECT_TRUE(test, kpkeys_table_is_free(pgd));
 }
 
 static struct kunit_case roots_cases[] = {
@@ -186,6 +264,8 @@ static struct kunit_case roots_cases[] = {
 	KUNIT_CASE(test_forged_mm),
 	KUNIT_CASE(test_mm_of_vma),
 	KUNIT_CASE(test_walkers_refuse),
+	KUNIT_CASE(test_root_in_use_is_not_freed),
+	KUNIT_CASE(test_root_is_freed_when_left),
 	KUNIT_CASE(test_many_records),
 	{}
 };

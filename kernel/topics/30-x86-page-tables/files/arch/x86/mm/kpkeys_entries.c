@@ -24,14 +24,6 @@ static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned int nr)
 	return kpkeys_refuse_leaf(ptep, pte_val(pte), pte_pfn(pte), nr);
 }
 
-/* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
-static __always_inline bool is_pte_slot(const pte_t *ptep)
-{
-	return kpkeys_is_linear(ptep) &&
-	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
-	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
-}
-
 static bool is_patchable(unsigned long pfn)
 {
 	if (kpkeys_frame(pfn) != KPKEYS_FRAME_READONLY)
@@ -50,7 +42,7 @@ static bool is_patchable(unsigned long pfn)
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
 {
 	if (kpkeys_frames.nr &&
-	    (!is_pte_slot(ptep) || !is_patchable(pte_pfn(pte))) &&
+	    (!kpkeys_is_pte_slot(ptep) || !is_patchable(pte_pfn(pte))) &&
 	    kpkeys_refuse("patching", "what is no text", ptep, NULL))
 		return;
 	guard(kpkeys_hardened_pgtables)();
@@ -66,7 +58,7 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	unsigned long pfn = pte_pfn(pte);
 
 	guard(kpkeys_hardened_pgtables)();
-	if (!is_pte_slot(ptep) ||
+	if (!kpkeys_is_pte_slot(ptep) ||
 	    ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pfn)))
 		return false;
 	WRITE_ONCE(*ptep, pte);
@@ -82,7 +74,7 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
 	if (likely(set_ordinary(ptep, pte)))
 		return;
-	if (!is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
+	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
 		return;
 	if (is_refused(ptep, pte, 1))
 		return;
@@ -180,6 +172,9 @@ static void set_top(void *entry, u64 value, unsigned int level)
 	if (!kpkeys_set_entry(entry, value, level))
 		return;
 	guard(kpkeys_hardened_pgtables)();
+	/* Both may have been changed on the stack since. */
+	if (!kpkeys_has_user_half(entry) || READ_ONCE(*(u64 *)entry) != value)
+		return;
 	pgd = pti_set_user_pgtbl(entry, pgd);
 	if (native_pgd_val(pgd) != value)
 		WRITE_ONCE(*(pgd_t *)entry, pgd);
@@ -223,7 +218,7 @@ void kpkeys_set_kernel_entry(void *entry, u64 value)
 
 static bool is_pte_run(const pte_t *ptep, unsigned int nr)
 {
-	return is_pte_slot(ptep) &&
+	return kpkeys_is_pte_slot(ptep) &&
 	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
 }
 
@@ -270,7 +265,7 @@ pte_t kpkeys_clear_pte(pte_t *ptep)
 {
 	u64 old;
 
-	if (!is_pte_slot(ptep) && kpkeys_clear_elsewhere(ptep, &old))
+	if (!kpkeys_is_pte_slot(ptep) && kpkeys_clear_elsewhere(ptep, &old))
 		return native_make_pte(old);
 	guard(kpkeys_hardened_pgtables)();
 	return native_make_pte(xchg(&ptep->pte, 0));
@@ -308,6 +303,33 @@ static bool is_like(const void *to, const void *from, unsigned int nr)
 	return !kpkeys_pgtables_enabled() ||
 	       (offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE && level &&
 		level == kpkeys_table_level(kpkeys_entry_pfn(from)));
+}
+
+static bool clone_range(pgd_t *to, const pgd_t *from, unsigned int nr, bool ask)
+{
+	guard(kpkeys_hardened_pgtables)();
+	if (ask && !kpkeys_begin_root(to, from, nr))
+		return false;
+	memcpy(to, from, nr * sizeof(pgd_t));
+	/* The half that user space runs on comes behind. */
+	if (static_cpu_has(X86_FEATURE_PTI))
+		memcpy(to + PTRS_PER_PGD, from + PTRS_PER_PGD,
+		       nr * sizeof(pgd_t));
+	return true;
+}
+
+/**
+ * kpkeys_clone_pgd_range - clone_pgd_range() where page tables are protected
+ * @to: in a new top-level table
+ * @from: in one that CPUs use
+ * @nr: how many entries, of one table
+ */
+void kpkeys_clone_pgd_range(pgd_t *to, const pgd_t *from, unsigned int nr)
+{
+	if (clone_range(to, from, nr, true) ||
+	    kpkeys_refuse("use as a root", "another page", to, NULL))
+		return;
+	clone_range(to, from, nr, false);
 }
 
 /**

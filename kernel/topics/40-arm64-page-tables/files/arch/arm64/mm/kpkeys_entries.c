@@ -58,20 +58,13 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 	bool is_page = pte_val(pte) & PTE_TABLE_BIT;
 
 	pte_val(pte) = ((pte_val(pte) ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
-	return is_refused(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
-}
-
-/* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
-static __always_inline bool is_pte_slot(const pte_t *ptep)
-{
-	return kpkeys_is_linear(ptep) &&
-	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
-	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
+	return kpkeys_refuse_change(ptep, 1) ||
+	       is_refused(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
 
 static bool is_pte_run(const pte_t *ptep, unsigned int nr)
 {
-	return is_pte_slot(ptep) &&
+	return kpkeys_is_pte_slot(ptep) &&
 	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
 }
 
@@ -79,7 +72,7 @@ static bool is_pte_run(const pte_t *ptep, unsigned int nr)
 static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 {
 	guard(kpkeys_hardened_pgtables)();
-	if (!is_pte_slot(ptep) || kpkeys_is_typed(pte))
+	if (!kpkeys_is_pte_slot(ptep) || kpkeys_is_typed(pte))
 		return false;
 	___set_pte(ptep, pte);
 	return true;
@@ -94,7 +87,7 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
 	if (likely(set_ordinary(ptep, pte)))
 		return;
-	if (!is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
+	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
 		return;
 	if (is_refused(ptep, pte, 1))
 		return;
@@ -119,7 +112,9 @@ static void set_or_clear(void *entry, u64 value, unsigned int level)
 void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr)
 {
 	guard(preempt)();
-	if (kpkeys_refuse_block(ptep, pte_val(pte), nr * PAGE_SIZE))
+	/* It knows what an entry spans there, whoever says something else. */
+	if (kpkeys_set_elsewhere(ptep, pte_val(pte)) ||
+	    kpkeys_refuse_block(ptep, pte_val(pte), nr * PAGE_SIZE))
 		return;
 	kpkeys_set_entry(ptep, pte_val(pte), 0);
 }

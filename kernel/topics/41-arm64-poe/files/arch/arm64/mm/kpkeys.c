@@ -10,6 +10,7 @@
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/mm.h>
@@ -270,12 +271,24 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 	return ret;
 }
 
+static void say_flushed(void *unused)
+{
+	s64 nr = kpkeys_nr_keyings();
+
+	isb();
+	kpkeys_set_flushed(nr, PHYS_PFN(read_sysreg(ttbr0_el1) &
+					GENMASK_ULL(47, PAGE_SHIFT)));
+}
+
 /**
  * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
+ *
+ * The TLBs need no CPU's help; which root it runs on only each CPU can say.
  */
 void arch_kpkeys_flush(void)
 {
 	flush_tlb_all();
+	on_each_cpu(say_flushed, NULL, 1);
 }
 
 /**

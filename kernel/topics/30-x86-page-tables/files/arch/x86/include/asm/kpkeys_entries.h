@@ -35,6 +35,14 @@ static __always_inline bool kpkeys_is_linear(const void *addr)
 	       (unsigned long)addr < VMALLOC_START;
 }
 
+/* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
+static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
+{
+	return kpkeys_is_linear(ptep) &&
+	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
+	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
+}
+
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);
@@ -44,10 +52,12 @@ void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd);
 pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd);
 pud_t kpkeys_exchange_pud(pud_t *pudp, pud_t pud);
 void kpkeys_set_kernel_entry(void *entry, u64 value);
+void kpkeys_clone_pgd_range(pgd_t *to, const pgd_t *from, unsigned int nr);
 bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size);
 void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr);
 pte_t kpkeys_clear_pte(pte_t *ptep);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
+bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);
 
 /**

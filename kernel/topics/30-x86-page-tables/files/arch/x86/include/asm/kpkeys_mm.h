@@ -5,6 +5,7 @@
 
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_force.h>
+#include <linux/kpkeys_frames.h>
 #include <linux/string.h>
 #include <asm/pgtable_types.h>
 

@@ -24,6 +24,14 @@ struct mm_struct;
 
 #define kpkeys_is_linear(addr)	__is_lm_address((unsigned long)(addr))
 
+/* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
+static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
+{
+	return kpkeys_is_linear(ptep) &&
+	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
+	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
+}
+
 /* In a section, behind the write or ahead of it: its end has the barriers. */
 #define kpkeys_entry_written(value)					\
 do {									\
@@ -49,6 +57,7 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
+bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
 bool kpkeys_entry_leads_to(u64 value, int level, unsigned long *pfn,
 			   unsigned long *nr);
 

@@ -44,7 +44,8 @@ static __always_inline void set_ptes_held(struct mm_struct *mm,
 	page_table_check_ptes_set(mm, ptep, pte, 1);
 	__sync_cache_and_tags(pte, 1);
 	__check_safe_pte_update(mm, ptep, pte);
-	if (kpkeys_pgtables_enabled() && unlikely(kpkeys_is_typed(pte)))
+	if (kpkeys_pgtables_enabled() &&
+	    unlikely(kpkeys_is_typed(pte) || !kpkeys_is_pte_slot(ptep)))
 		kpkeys_set_pte(ptep, pte);
 	else
 		___set_pte(ptep, pte);
