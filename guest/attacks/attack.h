@@ -72,6 +72,9 @@ int top_level(void);			/* LEVEL_PGD with five levels, LEVEL_P4D with four */
 uint64_t top_level_size(void);		/* what one top-level entry covers */
 void flush_tlb(void);
 
+/* pgd_pointer.c: a copy of both halves that maps the victim's page as well */
+uint64_t forge_root(uint64_t pgd, uint64_t *addr);
+
 /* A top-level entry whose first address maps leaf, an entry of level PTE. */
 uint64_t forge_tables(uint64_t leaf);
 

@@ -80,6 +80,14 @@ static uint64_t forged_entry(void)
 	return forge_tables((victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW);
 }
 
+uint64_t forge_root(uint64_t pgd, uint64_t *addr)
+{
+	int index = forged_index();
+
+	*addr = index * top_level_size();
+	return copy_pgd(pgd, index, forged_entry());
+}
+
 /* For as long as it takes to look at the first address of an entry of it. */
 static enum outcome look_by_root(const struct task *task, uint64_t root, int index)
 {
