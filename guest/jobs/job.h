@@ -60,6 +60,7 @@ int reap_children(void);
 	X(soft_dirty,		"soft-dirty",		true)	\
 	X(fault_by_user,	"userfaultfd",		true)	\
 	X(local_descriptors,	"ldt",			true)	\
+	X(io_ports,		"io-ports",		true)	\
 	X(user_keys,		"user-keys",		true)	\
 	X(vmalloc_churn,	"vmalloc-churn",	true)	\
 	X(compaction,		"compaction",		true)	\

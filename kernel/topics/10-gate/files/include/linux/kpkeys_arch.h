@@ -71,6 +71,13 @@ enum kpkeys_resume {
 	KPKEYS_RESUME_AS_IS,
 };
 
+/* Has each CPU a page of its own that is state, beside what the gate remembers? */
+#ifdef ARCH_KPKEYS_CPU_PAGE
+void *arch_kpkeys_cpu_page(unsigned int cpu);
+#else
+static inline void *arch_kpkeys_cpu_page(unsigned int cpu) { return NULL; }
+#endif
+
 /* What the backend implements. Strings of options are for messages. */
 extern const char arch_kpkeys_options[];
 bool arch_kpkeys_option(const char *word);

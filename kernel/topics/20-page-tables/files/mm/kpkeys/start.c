@@ -15,20 +15,25 @@
 
 DEFINE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
+static void __init key_as_state(void *addr, size_t size)
+{
+	kpkeys_key_static(addr, size, KPKEYS_PKEY_STATE,
+			  &kpkeys_state.state_pages);
+}
+
 static void __init key_state(void)
 {
 	unsigned int cpu;
+	void *page;
 
 	kpkeys_patching_init();
-	kpkeys_key_static(lm_alias(&kpkeys_state), sizeof(kpkeys_state),
-			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+	key_as_state(lm_alias(&kpkeys_state), sizeof(kpkeys_state));
 	for_each_possible_cpu(cpu) {
-		kpkeys_key_static(per_cpu_ptr(&kpkeys_cpu, cpu),
-				  sizeof(kpkeys_cpu), KPKEYS_PKEY_STATE,
-				  &kpkeys_state.state_pages);
-		kpkeys_key_static(per_cpu_ptr(&kpkeys_taken, cpu),
-				  sizeof(kpkeys_taken), KPKEYS_PKEY_STATE,
-				  &kpkeys_state.state_pages);
+		key_as_state(per_cpu_ptr(&kpkeys_cpu, cpu), sizeof(kpkeys_cpu));
+		key_as_state(per_cpu_ptr(&kpkeys_taken, cpu),
+			     sizeof(kpkeys_taken));
+		page = arch_kpkeys_cpu_page(cpu);
+		key_as_state(page, page ? PAGE_SIZE : 0);
 	}
 }
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests: the registers of an interrupted section. A handler changes the
- * frame, as a store from another CPU would while it runs.
+ * KUnit tests: the registers of interrupted code, and where they are saved. A
+ * handler changes the frame or its stack, as a store from another CPU would
+ * while it runs.
  */
 #include <linux/kpkeys_test.h>
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/kdebug.h>
+#include <linux/uaccess.h>
 
+#ifdef CONFIG_X86_64
 #include <asm/irq_regs.h>
+#include <asm/processor.h>
+#endif
 
 #include "internal.h"
 
@@ -140,11 +145,33 @@ static void test_fixup_changes_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
 
+/* Where the CPU pushes frames to, it pushes them from open sections, too. */
+static void test_tss_is_state(struct kunit *test)
+{
+	struct tss_struct *tss;
+	unsigned int cpu;
+	u64 stack;
+
+	for_each_possible_cpu(cpu) {
+		tss = per_cpu_ptr(&cpu_tss_rw, cpu);
+		stack = READ_ONCE(tss->x86_tss.ist[IST_INDEX_NMI]);
+		KUNIT_EXPECT_NE(test, stack, 0);
+		KUNIT_EXPECT_EQ(test, -EFAULT,
+				copy_to_kernel_nofault(&tss->x86_tss.ist[IST_INDEX_NMI],
+						       &stack, sizeof(stack)));
+		KUNIT_EXPECT_EQ(test, KPKEYS_PKEY_STATE,
+				arch_kpkeys_addr_pkey((unsigned long)tss));
+		KUNIT_EXPECT_EQ(test, KPKEYS_PKEY_DEFAULT,
+				arch_kpkeys_addr_pkey((unsigned long)&tss->entry_scratch));
+	}
+}
+
 static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_interrupt_changes_registers),
 	KUNIT_CASE(test_section_keeps_registers),
 	KUNIT_CASE(test_trap_changes_registers),
 	KUNIT_CASE(test_fixup_changes_registers),
+	KUNIT_CASE(test_tss_is_state),
 	{}
 };
 

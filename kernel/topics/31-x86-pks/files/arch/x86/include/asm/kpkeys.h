@@ -77,6 +77,9 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 #define ARCH_KPKEYS_REGS_IP	16
 #define ARCH_KPKEYS_TRAP_SIZE	2
 
+/* That of its TSS: see <asm/kpkeys_tss.h>. */
+#define ARCH_KPKEYS_CPU_PAGE
+
 /* Table walks see entries in program order: nothing to defer. */
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }
