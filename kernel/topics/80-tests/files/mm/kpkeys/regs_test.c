@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 
 #ifdef CONFIG_X86_64
+#include <asm/fsgsbase.h>
 #include <asm/irq_regs.h>
 #include <asm/processor.h>
 #endif
@@ -145,6 +146,65 @@ static void test_fixup_changes_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
 
+static int changed;
+
+/* Entry code has it in a register, which the handler's functions push. */
+static void change_saved_base(const struct pt_regs *regs, unsigned long base)
+{
+	unsigned long *word = __builtin_frame_address(0);
+
+	for (; word < (unsigned long *)regs; word++) {
+		if (READ_ONCE(*word) != base)
+			continue;
+		WRITE_ONCE(*word, base + OTHER);
+		changed++;
+	}
+}
+
+static int answer_step(struct notifier_block *self, unsigned long event, void *data)
+{
+	struct die_args *args = data;
+
+	if (event != DIE_DEBUG)
+		return NOTIFY_DONE;
+	change_saved_base(args->regs, rdgsbase());
+	args->regs->flags &= ~X86_EFLAGS_TF;
+	return NOTIFY_STOP;
+}
+
+/* Nothing but registers until it is put right. */
+static unsigned long gs_base_behind_step(void)
+{
+	unsigned long base = rdgsbase(), after;
+
+	asm volatile("pushfq\n\t"
+		     "orq %[tf], (%%rsp)\n\t"
+		     "popfq\n\t"
+		     "nop\n\t"
+		     "rdgsbase %[after]\n\t"
+		     "wrgsbase %[base]"
+		     : [after] "=&r" (after)
+		     : [base] "r" (base), [tf] "i" (X86_EFLAGS_TF)
+		     : "cc", "memory");
+	return after - base;
+}
+
+static void test_trap_keeps_gs_base(struct kunit *test)
+{
+	static struct notifier_block nb = { .notifier_call = answer_step };
+	unsigned long flags, moved;
+
+	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_FSGSBASE));
+	KUNIT_ASSERT_EQ(test, register_die_notifier(&nb), 0);
+	changed = 0;
+	local_irq_save(flags);
+	moved = gs_base_behind_step();
+	local_irq_restore(flags);
+	unregister_die_notifier(&nb);
+	KUNIT_EXPECT_GT(test, changed, 0);
+	KUNIT_EXPECT_EQ(test, moved, 0);
+}
+
 /* Where the CPU pushes frames to, it pushes them from open sections, too. */
 static void test_tss_is_state(struct kunit *test)
 {
@@ -171,6 +231,7 @@ static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_section_keeps_registers),
 	KUNIT_CASE(test_trap_changes_registers),
 	KUNIT_CASE(test_fixup_changes_registers),
+	KUNIT_CASE(test_trap_keeps_gs_base),
 	KUNIT_CASE(test_tss_is_state),
 	{}
 };
