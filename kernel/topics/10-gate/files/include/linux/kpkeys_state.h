@@ -18,13 +18,6 @@
 #define KPKEYS_MAX_SAVED	16
 #define KPKEYS_MAG_SIZE		64
 
-/* Words of an exception frame that are kept; 0: they stay on the stack. */
-#ifndef ARCH_KPKEYS_REGS
-#define ARCH_KPKEYS_REGS	0
-#define ARCH_KPKEYS_REGS_IP	0
-#define ARCH_KPKEYS_TRAP_SIZE	0
-#endif
-
 /**
  * struct kpkeys_saved - the gate of an interrupted section
  * @frame: exception frame (or stack slot) that it belongs to
@@ -54,7 +47,7 @@ struct kpkeys_magazine {
 };
 
 /**
- * struct kpkeys_cpu - one CPU's gate; a page of its own with KPKEYS_PKEY_STATE
+ * struct kpkeys_cpu - one CPU's gate; pages of its own with KPKEYS_PKEY_STATE
  * @word: all zero when the gate is shut and nothing is saved
  * @level: copy of the current level
  * @lazy_depth: nesting of lazy-MMU sections

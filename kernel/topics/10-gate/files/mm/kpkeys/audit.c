@@ -35,9 +35,12 @@ static void close_for_audit(void)
 /*
  * An open gate for the frame's code; an NMI in between finds its own slot. Open
  * for every domain: one instruction may read a secret and write a page table.
+ * In a section that instruction changes what was saved when it faulted.
  */
 static void save_open_gate(unsigned long frame, u8 n)
 {
+	if (n && raw_cpu_read(kpkeys_cpu.saved[n - 1].frame) == frame)
+		raw_cpu_write(kpkeys_cpu.saved[n - 1].has_regs, false);
 	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
 	barrier();
 	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);

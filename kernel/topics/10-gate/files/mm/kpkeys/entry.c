@@ -18,6 +18,10 @@
 
 #include <linux/bug.h>
 #include <linux/export.h>
+#include <linux/extable.h>
+#include <linux/filter.h>
+#include <linux/kernel.h>
+#include <linux/kprobes.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -142,6 +146,25 @@ static __always_inline bool are_changed(u8 n, const unsigned long *regs,
 	return false;
 }
 
+/* The kernel's own table is read-only, and found by no data. */
+static bool is_fixup(unsigned long from, unsigned long to)
+{
+	const struct exception_table_entry *e;
+
+	if (core_kernel_text(from))
+		e = search_kernel_exception_table(from);
+	else
+		e = search_exception_tables(from);
+	return e && (to == (unsigned long)&e->fixup + e->fixup ||
+		     is_bpf_text_address(from));
+}
+
+/* A fault of an instruction that kprobes step goes to where the probe is. */
+static bool is_stepped(unsigned long from)
+{
+	return !core_kernel_text(from) && is_kprobe_insn_slot(from);
+}
+
 /*
  * A handler may move the code to a fixup, or behind a trap. Not in line: what
  * follows depends on nothing that this may spill.
@@ -153,7 +176,8 @@ static noinline enum kpkeys_resume judge_regs(u8 n, const unsigned long *regs)
 	enum kpkeys_resume resume = KPKEYS_RESUME_SAME;
 
 	if (from != to)
-		resume = arch_kpkeys_resume(from, to);
+		resume = is_fixup(from, to) || is_stepped(from) ?
+			 KPKEYS_RESUME_AS_IS : arch_kpkeys_resume(from, to);
 	if (resume == KPKEYS_RESUME_AS_IS)
 		return KPKEYS_RESUME_AS_IS;
 	if (resume == KPKEYS_RESUME_NEXT &&
@@ -205,8 +229,7 @@ noinstr void __kpkeys_pop_regs(struct pt_regs *regs)
 {
 	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved) - 1;
 
-	if (ARCH_KPKEYS_REGS &&
-	    raw_cpu_read(kpkeys_cpu.saved[n].frame) == (unsigned long)regs &&
+	if (raw_cpu_read(kpkeys_cpu.saved[n].frame) == (unsigned long)regs &&
 	    raw_cpu_read(kpkeys_cpu.saved[n].has_regs))
 		check_regs(n, (unsigned long *)regs);
 	__kpkeys_pop((unsigned long)regs);

@@ -6,8 +6,11 @@
  */
 #include <linux/kpkeys_test.h>
 #include <linux/hrtimer.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/irqflags.h>
 #include <linux/kdebug.h>
+#include <linux/kprobes.h>
+#include <linux/perf_event.h>
 #include <linux/uaccess.h>
 
 #ifdef CONFIG_X86_64
@@ -18,9 +21,30 @@
 
 #include "internal.h"
 
-#ifdef CONFIG_X86_64
 #define VALUE		0x1234UL
 #define OTHER		0x5678UL
+
+#ifdef CONFIG_X86_64
+#define FIRST(frame)	((frame)->bx)
+#define SECOND(frame)	((frame)->r12)
+#define FIRST_NAME	"rbx"
+#define SECOND_NAME	"r12"
+#define CLOBBERS	"cc"
+#define WAIT_FOR(flag)							\
+	"1: pause\n\t"							\
+	"cmpl $0, " flag "\n\t"						\
+	"je 1b"
+#else
+#define FIRST(frame)	((frame)->regs[19])
+#define SECOND(frame)	((frame)->regs[20])
+#define FIRST_NAME	"x19"
+#define SECOND_NAME	"x20"
+#define CLOBBERS	"x9"
+#define WAIT_FOR(flag)							\
+	"1: yield\n\t"							\
+	"ldr w9, " flag "\n\t"						\
+	"cbz w9, 1b"
+#endif
 
 static int done;
 
@@ -29,12 +53,12 @@ static enum hrtimer_restart change_frame(struct hrtimer *timer)
 {
 	struct pt_regs *regs = get_irq_regs();
 
-	if (!regs || regs->bx != VALUE || regs->r12 != VALUE) {
+	if (!regs || FIRST(regs) != VALUE || SECOND(regs) != VALUE) {
 		hrtimer_forward_now(timer, ms_to_ktime(1));
 		return HRTIMER_RESTART;
 	}
-	regs->bx = OTHER;
-	regs->r12 = OTHER;
+	FIRST(regs) = OTHER;
+	SECOND(regs) = OTHER;
 	WRITE_ONCE(done, 1);
 	return HRTIMER_NORESTART;
 }
@@ -42,15 +66,13 @@ static enum hrtimer_restart change_frame(struct hrtimer *timer)
 /* Return: false if one of the two registers changed. */
 static noinline bool wait_with_registers(void)
 {
-	register unsigned long second asm("r12") = VALUE;
-	unsigned long first = VALUE;
+	register unsigned long first asm(FIRST_NAME) = VALUE;
+	register unsigned long second asm(SECOND_NAME) = VALUE;
 
-	asm volatile("1: pause\n\t"
-		     "cmpl $0, %[done]\n\t"
-		     "je 1b"
-		     : "+b" (first), "+r" (second)
+	asm volatile(WAIT_FOR("%[done]")
+		     : "+r" (first), "+r" (second)
 		     : [done] "m" (done)
-		     : "cc", "memory");
+		     : "memory", CLOBBERS);
 	return first == VALUE && second == VALUE;
 }
 
@@ -97,6 +119,7 @@ static void test_section_keeps_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, before, -1UL);
 }
 
+#ifdef CONFIG_X86_64
 static int answer_int3(struct notifier_block *self, unsigned long event, void *data)
 {
 	struct die_args *args = data;
@@ -115,7 +138,7 @@ static unsigned long int3(void)
 	return value;
 }
 
-/* Kprobes do. */
+/* As kprobes do. */
 static void test_trap_changes_registers(struct kunit *test)
 {
 	static struct notifier_block nb = { .notifier_call = answer_int3 };
@@ -131,6 +154,84 @@ static void test_trap_changes_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, value, OTHER);
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
+#else
+/* Begins with what is probed. */
+static noinline notrace unsigned long run_probed(unsigned long value)
+{
+	asm volatile("add x9, x9, #1" : "+r" (value) : : "x9", "memory");
+	return value;
+}
+
+static int answer_probe(struct kprobe *probe, struct pt_regs *regs)
+{
+	regs->regs[0] = OTHER;
+	return 0;
+}
+
+/* By a BRK, and one more behind the instruction. */
+static void test_trap_changes_registers(struct kunit *test)
+{
+	static struct kprobe probe = {
+		.addr = (kprobe_opcode_t *)run_probed,
+		.pre_handler = answer_probe,
+	};
+	unsigned long value;
+	int after;
+
+	if (!IS_ENABLED(CONFIG_KPROBES))
+		kunit_skip(test, "needs kprobes");
+	KUNIT_ASSERT_EQ(test, register_kprobe(&probe), 0);
+	scoped_guard(kpkeys_hardened_pgtables) {
+		value = run_probed(VALUE);
+		after = kpkeys_test_store();
+	}
+	unregister_kprobe(&probe);
+	KUNIT_EXPECT_EQ(test, value, OTHER);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+
+static unsigned long watched;
+
+/* Behind the store: who has a handler of his own is not stepped. */
+static void answer_watchpoint(struct perf_event *event,
+			      struct perf_sample_data *data, struct pt_regs *regs)
+{
+	FIRST(regs) = OTHER;
+	regs->pc += AARCH64_INSN_SIZE;
+}
+
+static noinline unsigned long store_watched(void)
+{
+	register unsigned long value asm("x19") = VALUE;
+
+	asm volatile("str xzr, %[watched]"
+		     : "+r" (value), [watched] "=m" (watched) : : "memory");
+	return value;
+}
+
+/* Debuggers do, and are told by no instruction. */
+static void test_watchpoint_changes_registers(struct kunit *test)
+{
+	struct perf_event * __percpu *events;
+	struct perf_event_attr attr;
+	unsigned long value;
+	int after;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)&watched;
+	attr.bp_len = HW_BREAKPOINT_LEN_8;
+	attr.bp_type = HW_BREAKPOINT_W;
+	events = register_wide_hw_breakpoint(&attr, answer_watchpoint, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)events));
+	scoped_guard(kpkeys_hardened_pgtables) {
+		value = store_watched();
+		after = kpkeys_test_store();
+	}
+	unregister_wide_hw_breakpoint(events);
+	KUNIT_EXPECT_EQ(test, value, OTHER);
+	KUNIT_EXPECT_EQ(test, after, 0);
+}
+#endif
 
 /* A fault with a fixup goes on there, and says so in a register. */
 static void test_fixup_changes_registers(struct kunit *test)
@@ -230,6 +331,9 @@ static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_interrupt_changes_registers),
 	KUNIT_CASE(test_section_keeps_registers),
 	KUNIT_CASE(test_trap_changes_registers),
+#ifdef CONFIG_ARM64
+	KUNIT_CASE(test_watchpoint_changes_registers),
+#endif
 	KUNIT_CASE(test_fixup_changes_registers),
 	KUNIT_CASE(test_trap_keeps_gs_base),
 	KUNIT_CASE(test_tss_is_state),
@@ -243,4 +347,3 @@ static struct kunit_suite regs_suite = {
 	.test_cases = regs_cases,
 };
 kunit_test_suite(regs_suite);
-#endif

@@ -5,7 +5,6 @@
 #include <linux/bug.h>
 #include <linux/cc_platform.h>
 #include <linux/efi.h>
-#include <linux/extable.h>
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
@@ -360,11 +359,6 @@ EXPORT_SYMBOL_GPL(__kpkeys_refuse_msr);
  */
 enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to)
 {
-	/* Those of modules are ordinary memory. */
-	const struct exception_table_entry *e = search_kernel_exception_table(from);
-
-	if (e && to == (unsigned long)&e->fixup + e->fixup)
-		return KPKEYS_RESUME_AS_IS;
 	if (to == from + ARCH_KPKEYS_TRAP_SIZE && is_warning(from))
 		return KPKEYS_RESUME_NEXT;
 	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))

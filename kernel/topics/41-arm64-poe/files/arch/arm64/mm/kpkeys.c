@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/bitfield.h>
+#include <linux/bug.h>
 #include <linux/cpu.h>
 #include <linux/efi.h>
 #include <linux/export.h>
@@ -25,6 +26,7 @@
 #include <asm/insn.h>
 #include <asm/kernel-pgtable.h>
 #include <asm/kpkeys_mm.h>
+#include <asm/patching.h>
 #include <asm/ptrace.h>
 #include <asm/sections.h>
 #include <asm/sysreg.h>
@@ -521,6 +523,34 @@ bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 	return ptep && !(write && (pte_val(__ptep_get(ptep)) & PTE_RDONLY));
 }
 NOKPROBE_SYMBOL(arch_kpkeys_may_pass);
+
+static_assert(sizeof_field(struct pt_regs, regs[0]) == sizeof(long) &&
+	      offsetof(struct pt_regs, pc) == ARCH_KPKEYS_REGS_IP * sizeof(long) &&
+	      offsetofend(struct pt_regs, pmr_save) == ARCH_KPKEYS_REGS * sizeof(long));
+
+/* Behind a BUG() comes anything. Those of kprobes and debuggers are not asked for. */
+static bool is_warning(unsigned long pc)
+{
+	struct bug_entry *bug = find_bug(pc);
+	u32 insn;
+
+	return !aarch64_insn_read((void *)pc, &insn) &&
+	       aarch64_insn_is_brk(insn) &&
+	       (!bug || bug->flags & BUGFLAG_WARNING);
+}
+
+/**
+ * arch_kpkeys_resume - how code goes on that an exception moved
+ * @from: the instruction that was interrupted
+ * @to: where the frame says that it goes on
+ *
+ * Instructions that the kernel emulates for itself are in no section.
+ */
+enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to)
+{
+	return to == from + ARCH_KPKEYS_TRAP_SIZE && is_warning(from) ?
+	       KPKEYS_RESUME_NEXT : KPKEYS_RESUME_SAME;
+}
 
 /**
  * arch_kpkeys_step - have one instruction of the interrupted code run

@@ -95,6 +95,14 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 }
 
 /*
+ * Of struct pt_regs all that the way back reads, up to pmr_save; what is behind
+ * it the entry code writes later. Where pc is, and the length of BRK.
+ */
+#define ARCH_KPKEYS_REGS	38
+#define ARCH_KPKEYS_REGS_IP	32
+#define ARCH_KPKEYS_TRAP_SIZE	4
+
+/*
  * Entries of kernel mappings: table walks see them behind a DSB, and what the
  * CPU does next behind an ISB. The one that lowers the gate follows at once,
  * so a section needs no other, and one DSB however many entries it wrote.
