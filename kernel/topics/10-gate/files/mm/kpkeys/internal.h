@@ -142,6 +142,7 @@ bool kpkeys_ask_cpus(void);
 /* frames.c */
 void kpkeys_frames_init(void);
 void kpkeys_frames_sync(void *addr, unsigned long nr);
+bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
 bool kpkeys_frames_are_hole(unsigned long index);

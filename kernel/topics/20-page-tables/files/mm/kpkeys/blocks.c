@@ -88,14 +88,14 @@ void kpkeys_block_free(void *addr, unsigned int nr)
  * @order: as given there
  * @pkey: KPKEYS_PKEY_*
  *
- * Return: 0, or -errno: the block is gone then.
+ * Return: 0, or -errno: the block is gone then. One that was refused is nobody's.
  */
 int kpkeys_block_key(void *addr, unsigned int order, int pkey)
 {
 	int ret = kpkeys_set_pkey_noflush(addr, 1U << order, pkey, false);
 
 	/* No page that was hidden ever shows itself again. */
-	if (ret && pkey == KPKEYS_PKEY_PGTABLES)
+	if (ret && ret != -EPERM && pkey == KPKEYS_PKEY_PGTABLES)
 		kpkeys_block_free(addr, 1U << order);
 	return ret;
 }

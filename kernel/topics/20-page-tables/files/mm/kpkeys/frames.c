@@ -109,11 +109,13 @@ static void forget(unsigned long pfn)
 static bool leave(void *addr)
 {
 	phys_addr_t phys = arch_kpkeys_phys((unsigned long)addr);
+	unsigned long pfn;
 
 	if (!phys || kpkeys_table_leave(PHYS_PFN(phys)))
 		return true;
-	if (kpkeys_refuse("release", kpkeys_frame_name(PHYS_PFN(phys)), addr,
-			  NULL))
+	pfn = PHYS_PFN(phys);
+	if (kpkeys_refuse("release", kpkeys_frame(pfn) == KPKEYS_FRAME_TABLE ?
+			  "a page table in use" : kpkeys_frame_name(pfn), addr, NULL))
 		return false;
 	forget(PHYS_PFN(phys));
 	return true;
@@ -340,6 +342,48 @@ static bool refuse(const char *what, unsigned long pfn)
 {
 	return kpkeys_refuse(what, kpkeys_frame_name(pfn), pfn_to_kaddr(pfn),
 			     NULL);
+}
+
+/* A table of the kernel is entered before it has its key. */
+static bool refuse_key(unsigned long pfn, unsigned long nr, int pkey)
+{
+	enum kpkeys_frame frame;
+
+	for (; nr--; pfn++) {
+		frame = kpkeys_frame(pfn);
+		if (frame && !(frame == KPKEYS_FRAME_TABLE &&
+			       pkey == KPKEYS_PKEY_PGTABLES))
+			return refuse("new key", pfn);
+	}
+	return false;
+}
+
+/**
+ * kpkeys_frames_refuse_key - may pages not get a key, since they are not ordinary?
+ * @addr: in a kernel mapping
+ * @nr: number of pages
+ * @pkey: KPKEYS_PKEY_*
+ *
+ * Reports it if so.
+ *
+ * Return: true if they must stay as they are, in audit mode never.
+ */
+bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey)
+{
+	unsigned long start = (unsigned long)addr, run;
+	struct kpkeys_leaf leaf;
+
+	for (; nr && kpkeys_frames.nr; nr -= run, start += run * PAGE_SIZE) {
+		run = 1;
+		if (!arch_kpkeys_leaf(start, &leaf))
+			continue;
+		run = (leaf.size - (start & (leaf.size - 1))) / PAGE_SIZE;
+		run = min(nr, run);
+		if (!kpkeys_are_ordinary(PHYS_PFN(leaf.phys), run) &&
+		    refuse_key(PHYS_PFN(leaf.phys), run, pkey))
+			return true;
+	}
+	return false;
 }
 
 static bool is_in_table(const void *entry)

@@ -28,7 +28,8 @@ static void count_keying(void)
  *
  * May sleep. The new key is not in force before kpkeys_flush().
  *
- * Return: 0 or -errno; then some of the pages may have changed.
+ * Return: 0, -EPERM if these are not ordinary pages and keep what they have, or
+ * -errno; then some of the pages may have changed.
  */
 int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey,
 			    bool alias)
@@ -36,6 +37,9 @@ int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey,
 	unsigned long size = arch_kpkeys_mapping_size((unsigned long)addr);
 	int ret;
 
+	/* Which pages it is, lists of the page allocator said. */
+	if (pkey != KPKEYS_PKEY_DEFAULT && kpkeys_frames_refuse_key(addr, nr, pkey))
+		return -EPERM;
 	if (size > PAGE_SIZE * (unsigned long)nr)
 		kpkeys_event(&kpkeys_events.direct_map_splits);
 	/* What has a key is no ordinary page, and the other way round. */

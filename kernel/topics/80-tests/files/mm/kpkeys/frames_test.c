@@ -200,6 +200,34 @@ static void test_other_tables_map_anything(struct kunit *test)
 	KUNIT_EXPECT_NE(test, pte_val(*entry), 0);
 }
 
+static bool takes_key(void *addr, unsigned int nr, int pkey)
+{
+	return !kpkeys_set_pkey(addr, nr, pkey, false);
+}
+
+/* As part of a block that a list of the page allocator led to. */
+static void test_state_gets_no_key(struct kunit *test)
+{
+	void *addr = lm_alias(&kpkeys_state);
+	unsigned long pfn = pfn_of(addr);
+
+	KUNIT_EXPECT_FALSE(test, takes_key(addr, 1, KPKEYS_PKEY_PGTABLES));
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn), KPKEYS_FRAME_STATE);
+	KUNIT_EXPECT_FALSE(test, takes_key(addr, 1, KPKEYS_PKEY_DEFAULT));
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(pfn), KPKEYS_FRAME_STATE);
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey((unsigned long)addr),
+			KPKEYS_PKEY_STATE);
+}
+
+static void test_text_gets_no_key(struct kunit *test)
+{
+	unsigned long text = enter_text();
+
+	KUNIT_EXPECT_FALSE(test, takes_key(lm_alias(TEXT), 1, KPKEYS_PKEY_PGTABLES));
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(text), KPKEYS_FRAME_READONLY);
+	kpkeys_frames_sync(TEXT, 1);
+}
+
 #ifdef CONFIG_ARM64
 static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
 {
@@ -241,6 +269,8 @@ static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_blocks_are_looked_at),
 	KUNIT_CASE(test_tables_are_linked_only),
 	KUNIT_CASE(test_other_tables_map_anything),
+	KUNIT_CASE(test_state_gets_no_key),
+	KUNIT_CASE(test_text_gets_no_key),
 #ifdef CONFIG_ARM64
 	KUNIT_CASE(test_fixmap_maps_no_text),
 #endif
