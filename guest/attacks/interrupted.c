@@ -32,6 +32,7 @@
 #define SECONDS		30
 #define HOLD		5		/* milliseconds */
 #define PATIENCE	50		/* likewise, for the mover to go on */
+#define LAST_LOOK	300000		/* microseconds */
 #define NR_SAVED	2		/* byte of kpkeys_cpu: interrupted sections */
 
 /* struct pt_regs, in words; and the bit by which nobody asks whose a page is ... */
@@ -43,6 +44,7 @@
 #define FRAME_SS	20
 #define KERNEL_CS	0x10
 #define KERNEL_SS	0x18
+#define LOCK_ALONE	0		/* nothing shows who waits */
 #define PTE_SPECIAL	(1UL << 9)
 #else
 #define FRAME_WORDS	42
@@ -51,6 +53,7 @@
 #define FRAME_PSTATE	33
 #define MODE_MASK	0x1f
 #define MODE_KERNEL	0x5		/* at EL1 */
+#define LOCK_ALONE	1		/* more if somebody waits */
 #define PTE_SPECIAL	(1UL << 56)
 #endif
 
@@ -227,7 +230,7 @@ static bool hold_lock(const struct target *target)
 	set_lock(target, 1);
 	usleep(HOLD * 1000);
 	kread(target->lock, &lock, sizeof(lock));
-	return lock;
+	return lock > LOCK_ALONE;
 }
 
 /* Sections alone: without protection there are none. */
@@ -319,6 +322,7 @@ static enum outcome change_registers(struct target *target)
 
 	while (!mover->found && target->changed < ENOUGH && now_ms() < end)
 		attack_once(target);
+	usleep(LAST_LOOK);
 	if (!mover->found && !target->changed)
 		return broken("no section was interrupted (%lu rounds, waited %d times)",
 			      mover->rounds, target->held);
