@@ -353,7 +353,8 @@ static bool refuse_key(unsigned long pfn, unsigned long nr, int pkey)
 		frame = kpkeys_frame(pfn);
 		if (frame && !(frame == KPKEYS_FRAME_TABLE &&
 			       pkey == KPKEYS_PKEY_PGTABLES))
-			return refuse("new key", pfn);
+			return kpkeys_refuse("new key", kpkeys_frame_name(pfn),
+					     pfn_to_kaddr(pfn), NULL);
 	}
 	return false;
 }
