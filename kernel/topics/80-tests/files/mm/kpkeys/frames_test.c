@@ -158,7 +158,7 @@ static void test_text_is_mapped_readonly(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, takes_ptes(text, PAGE_KERNEL));
 	KUNIT_EXPECT_FALSE(test, takes_ptes(text, PAGE_SHARED));
 	KUNIT_EXPECT_TRUE(test, takes_ptes(text, PAGE_READONLY));
-	kpkeys_frames_sync(TEXT, 1);
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 static void test_ordinary_is_mapped(struct kunit *test)
@@ -176,7 +176,7 @@ static void test_blocks_are_looked_at(struct kunit *test)
 
 	set_pmd(ENTRY, pmd_mkhuge(pfn_pmd(pfn, PAGE_KERNEL)));
 	KUNIT_EXPECT_FALSE(test, is_written());
-	kpkeys_frames_sync(TEXT, 1);
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 static void test_tables_are_linked_only(struct kunit *test)
@@ -225,7 +225,7 @@ static void test_text_gets_no_key(struct kunit *test)
 
 	KUNIT_EXPECT_FALSE(test, takes_key(lm_alias(TEXT), 1, KPKEYS_PKEY_PGTABLES));
 	KUNIT_EXPECT_EQ(test, kpkeys_frame(text), KPKEYS_FRAME_READONLY);
-	kpkeys_frames_sync(TEXT, 1);
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 #ifdef CONFIG_ARM64
@@ -246,7 +246,7 @@ static void test_fixmap_maps_no_text(struct kunit *test)
 	unsigned long text = enter_text();
 
 	KUNIT_EXPECT_FALSE(test, slot_maps_text(FIX_PTE, text));
-	kpkeys_frames_sync(TEXT, 1);
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
 	KUNIT_EXPECT_TRUE(test, slot_maps_text(FIX_PTE, text));
 }
 #endif

@@ -31,7 +31,7 @@ static void enter_text(void *at)
 
 static void leave_text(void *at)
 {
-	kpkeys_frames_sync(PTR_ALIGN_DOWN(at, PAGE_SIZE), 1);
+	kpkeys_test_set_frame(PTR_ALIGN_DOWN(at, PAGE_SIZE), KPKEYS_FRAME_ORDINARY);
 }
 
 static bool is_refused(const struct jump_entry *entry, unsigned long code)

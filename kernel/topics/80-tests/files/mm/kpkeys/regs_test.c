@@ -247,6 +247,7 @@ static void test_fixup_changes_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
 
+#ifdef CONFIG_X86_64
 static int changed;
 
 /* Entry code has it in a register, which the handler's functions push. */
@@ -326,6 +327,7 @@ static void test_tss_is_state(struct kunit *test)
 				arch_kpkeys_addr_pkey((unsigned long)&tss->entry_scratch));
 	}
 }
+#endif
 
 static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_interrupt_changes_registers),
@@ -335,8 +337,10 @@ static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_watchpoint_changes_registers),
 #endif
 	KUNIT_CASE(test_fixup_changes_registers),
+#ifdef CONFIG_X86_64
 	KUNIT_CASE(test_trap_keeps_gs_base),
 	KUNIT_CASE(test_tss_is_state),
+#endif
 	{}
 };
 

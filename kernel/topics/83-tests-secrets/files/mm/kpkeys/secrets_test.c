@@ -463,19 +463,42 @@ static void test_slots_run_out(struct kunit *test)
 
 /* ---- neighbours ---- */
 
+#ifdef CONFIG_X86
+#define KEY_BITS	_PAGE_PKEY_MASK
+#else
+#define KEY_BITS	PTE_PO_IDX_MASK
+#endif
+
+static u64 *entry_of(const void *addr)
+{
+	struct kpkeys_leaf leaf;
+
+	return arch_kpkeys_leaf((unsigned long)addr, &leaf) ? __va(leaf.entry) : NULL;
+}
+
+/* No helper takes the key of a secret. */
+static void plant(u64 *entry, u64 value)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*entry, value);
+}
+
 static void test_checker_sees_bare_secret(struct kunit *test)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
 						   GFP_KERNEL);
 	void *page = lm_alias(PTR_ALIGN_DOWN(&static_secret, PAGE_SIZE));
+	u64 *entry, with_key;
 
 	KUNIT_ASSERT_NOT_NULL(test, check);
 	kpkeys_test_expect_clean(test);
-	KUNIT_ASSERT_EQ(test, 0, kpkeys_set_pkey(page, 1, KPKEYS_PKEY_DEFAULT,
-						 true));
+	KUNIT_EXPECT_EQ(test, -EBUSY, kpkeys_set_pkey(page, 1, KPKEYS_PKEY_DEFAULT,
+						      true));
+	entry = entry_of(page);
+	with_key = *entry;
+	plant(entry, with_key & ~KEY_BITS);
 	kpkeys_check(check);
-	KUNIT_EXPECT_EQ(test, 0, kpkeys_set_pkey(page, 1, KPKEYS_PKEY_SECRET,
-						 true));
+	plant(entry, with_key);
 	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_EQ(test, check->secret_unkeyed, 1);
 	KUNIT_EXPECT_EQ(test, check->secret_keyed, check->secret - 1);
