@@ -149,8 +149,10 @@ bool kpkeys_frames_are_hole(unsigned long index);
 bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 
 /* links.c */
+enum kpkeys_put { KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_GONE };
+
 bool kpkeys_table_take(const void *page);
-bool kpkeys_table_put(const void *page, bool *gone);
+enum kpkeys_put kpkeys_table_put(const void *page);
 bool kpkeys_root_is_gone(const void *pgd);
 void kpkeys_root_in_use(unsigned long pfn);
 bool kpkeys_root_bury(const void *page);

@@ -22,6 +22,7 @@
 #include <linux/stop_machine.h>
 
 #include <asm/kpkeys_entries.h>
+#include <asm/sections.h>
 
 #include "internal.h"
 #include "check.h"
@@ -172,6 +173,14 @@ static void check_link(struct kpkeys_check *check, unsigned long pfn, int parent
 	finding(check, "LINK", pfn, level, "page");
 }
 
+/* The kernel image is writable until its text is entered. */
+static bool is_still_written(unsigned long pfn)
+{
+	return pfn >= PHYS_PFN(__pa_symbol(_text)) &&
+	       pfn < PHYS_PFN(__pa_symbol(_end)) &&
+	       kpkeys_frame(PHYS_PFN(__pa_symbol(_stext))) != KPKEYS_FRAME_READONLY;
+}
+
 static void check_leaf(struct kpkeys_check *check, u64 value, int level)
 {
 	enum kpkeys_frame frame;
@@ -182,7 +191,8 @@ static void check_leaf(struct kpkeys_check *check, u64 value, int level)
 		return;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
-		if (!frame || arch_kpkeys_leaf_fits(value, frame))
+		if (!frame || arch_kpkeys_leaf_fits(value, frame) ||
+		    is_still_written(pfn))
 			continue;
 		check->mismapped++;
 		finding(check, "LEAF", pfn, level, kpkeys_frame_name(pfn));

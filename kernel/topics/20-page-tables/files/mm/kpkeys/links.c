@@ -143,26 +143,24 @@ static bool is_root(u8 frame)
 /**
  * kpkeys_table_put - a page comes back to the pool
  * @page: its address
- * @gone: set to whether it was a root, which kpkeys_root_bury() gives back
  *
- * Return: false if it is free, is to be linked or is, or is never a table.
+ * Return: KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is never a
+ * table; KPKEYS_PUT_GONE if it was a root, which kpkeys_root_bury() gives back.
  */
-bool kpkeys_table_put(const void *page, bool *gone)
+enum kpkeys_put kpkeys_table_put(const void *page)
 {
 	u8 *frame = frame_of(page), old;
 
-	*gone = false;
 	if (unlikely(!no_table))
-		return true;
+		return KPKEYS_PUT_FREE;
 	if (!frame)
-		return false;
+		return KPKEYS_PUT_REFUSED;
 	old = READ_ONCE(*frame);
 	do {
 		if (!is_table(old) || old == FREE || link_of(old))
-			return false;
-		*gone = is_root(old);
-	} while (!try_cmpxchg(frame, &old, *gone ? GONE : FREE));
-	return true;
+			return KPKEYS_PUT_REFUSED;
+	} while (!try_cmpxchg(frame, &old, is_root(old) ? GONE : FREE));
+	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_FREE;
 }
 
 /**
@@ -708,7 +706,7 @@ bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr)
 		return true;
 	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
 	       offset_in_page(from) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
-	       kpkeys_table_level(kpkeys_entry_pfn(from)) == KPKEYS_LEVEL_PGD &&
+	       kpkeys_table_level(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
 	       claim_root(to, KPKEYS_LINK_NONE);
 }
 
@@ -718,7 +716,7 @@ bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr)
  */
 bool kpkeys_has_user_half(const void *entry)
 {
-	unsigned long pfn = kpkeys_entry_pfn(entry);
+	unsigned long pfn = PHYS_PFN(__pa_nodebug(entry));
 
 	if (unlikely(!no_table))
 		return true;

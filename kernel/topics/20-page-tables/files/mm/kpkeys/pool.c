@@ -38,7 +38,7 @@ static bool is_sound(void *addr)
 static bool are_sound(void *addr, unsigned int order)
 {
 	void *second = addr + PAGE_SIZE;
-	bool sound = is_sound(addr), both, gone;
+	bool sound = is_sound(addr), both;
 
 	if (likely(!order))
 		return sound;
@@ -46,7 +46,7 @@ static bool are_sound(void *addr, unsigned int order)
 	if (sound && both)
 		return true;
 	if (sound || both) {
-		kpkeys_table_put(sound ? addr : second, &gone);
+		kpkeys_table_put(sound ? addr : second);
 		kpkeys_depot_put(sound ? addr : second);
 	}
 	return false;
@@ -220,12 +220,10 @@ static void *take_or_refill(unsigned int order, int wanted, gfp_t gfp)
 /* In a section. */
 static bool put_page_back(void *addr, bool local)
 {
-	bool gone;
+	enum kpkeys_put put = kpkeys_table_put(addr);
 
-	if (!kpkeys_table_put(addr, &gone))
-		return false;
-	if (gone)
-		return true;
+	if (put != KPKEYS_PUT_FREE)
+		return put == KPKEYS_PUT_GONE;
 	if (want_init_on_free())
 		memset(addr, 0, PAGE_SIZE);
 	if (local)

@@ -141,7 +141,7 @@ static void bury(unsigned int nr)
 		kpkeys_refuse_quietly("free", "a root that a CPU runs on", pgd);
 }
 
-static void for_each_record(void (*fn)(unsigned int nr))
+static void visit_records(void (*fn)(unsigned int nr))
 {
 	unsigned int i;
 
@@ -160,8 +160,8 @@ static DEFINE_MUTEX(bury_lock);
 void kpkeys_bury_roots(void)
 {
 	guard(mutex)(&bury_lock);
-	for_each_record(ask_for);
-	for_each_record(kpkeys_ask_cpus() ? bury : ask_again);
+	visit_records(ask_for);
+	visit_records(kpkeys_ask_cpus() ? bury : ask_again);
 }
 
 static void bury_later(struct work_struct *work)

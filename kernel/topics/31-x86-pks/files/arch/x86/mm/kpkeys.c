@@ -100,7 +100,8 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
  *
  * Text and read-only data may be mapped, as the vDSO is, but not written; a
  * dirty entry of user space that is not writable is a shadow stack. All else
- * has its key in each mapping and is the kernel's.
+ * has its key in each mapping and is the kernel's; but state that the CPU reads,
+ * of a TSS, is mapped read-only as well.
  */
 bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 {
@@ -108,8 +109,10 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 		return !(value & _PAGE_RW) &&
 		       (value & (_PAGE_USER | _PAGE_DIRTY)) !=
 		       (_PAGE_USER | _PAGE_DIRTY);
-	return !(value & _PAGE_USER) &&
-	       kpkeys_frame_of_key(pkey_of(value)) == frame;
+	if (value & _PAGE_USER)
+		return false;
+	return kpkeys_frame_of_key(pkey_of(value)) == frame ||
+	       (frame == KPKEYS_FRAME_STATE && !(value & _PAGE_RW));
 }
 
 /**

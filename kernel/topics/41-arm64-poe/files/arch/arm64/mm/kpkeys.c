@@ -291,6 +291,8 @@ void arch_kpkeys_flush(void)
 {
 	flush_tlb_all();
 	on_each_cpu(say_flushed, NULL, 1);
+	/* With late-lower the gate is not sure to be shut before. */
+	isb();
 }
 
 /**
