@@ -87,9 +87,19 @@ bool kpkeys_in_force(void)
 }
 
 /**
+ * kpkeys_say_root - this CPU runs on a root
+ * @root: its page frame
+ */
+void kpkeys_say_root(unsigned long root)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_root_in_use(root);
+}
+
+/**
  * kpkeys_ask_cpus - have every CPU say what mappings it uses from now on
  *
- * May sleep.
+ * May sleep. On arm64 a CPU that is not asked is not waited for.
  *
  * Return: as kpkeys_flush().
  */
@@ -97,6 +107,7 @@ bool kpkeys_ask_cpus(void)
 {
 	scoped_guard(kpkeys_hardened_pgtables)
 		atomic64_inc(&kpkeys_state.keyings);
+	arch_kpkeys_ask();
 	return kpkeys_flush();
 }
 

@@ -344,6 +344,13 @@ static bool is_warning(unsigned long ip)
 	return *(u16 *)ip == INSN_UD2 && (!bug || bug->flags & BUGFLAG_WARNING);
 }
 
+/**
+ * arch_kpkeys_ask - have each CPU say which root it runs on
+ *
+ * Who flushes says it.
+ */
+void arch_kpkeys_ask(void) { }
+
 /* Somebody writes the register of keys by its number. */
 bool __kpkeys_refuse_msr(void)
 {

@@ -273,26 +273,26 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 	return ret;
 }
 
-static void say_flushed(void *unused)
-{
-	s64 nr = kpkeys_nr_keyings();
-
-	isb();
-	kpkeys_set_flushed(nr, PHYS_PFN(read_sysreg(ttbr0_el1) &
-					GENMASK_ULL(47, PAGE_SHIFT)));
-}
-
 /**
  * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
- *
- * The TLBs need no CPU's help; which root it runs on only each CPU can say.
  */
 void arch_kpkeys_flush(void)
 {
 	flush_tlb_all();
-	on_each_cpu(say_flushed, NULL, 1);
-	/* With late-lower the gate is not sure to be shut before. */
-	isb();
+}
+
+static void say_root(void *unused)
+{
+	kpkeys_say_root(PHYS_PFN(read_sysreg(ttbr0_el1) &
+				 GENMASK_ULL(47, PAGE_SHIFT)));
+}
+
+/**
+ * arch_kpkeys_ask - have each CPU say which root it runs on
+ */
+void arch_kpkeys_ask(void)
+{
+	on_each_cpu(say_root, NULL, 1);
 }
 
 /**
