@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "filter.h"
 #include "list.h"
 #include "objects.h"
 
@@ -209,4 +210,30 @@ enum outcome page_cache_slot(void)
 	kwrite(page, saved, sizeof(saved));
 	close(file.fd);
 	return judge_secret(text, err);
+}
+
+static void patch_filter(const struct filter *filter, const struct cached_file *file)
+{
+	char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file->fd, 0);
+
+	memcpy(page + filter->code % PAGE_SIZE, &filter->patched, sizeof(filter->patched));
+	munmap(page, PAGE_SIZE);
+}
+
+enum outcome page_cache_filter(void)
+{
+	char saved[STRUCT_PAGE];
+	struct cached_file file;
+	struct filter filter;
+	int err;
+
+	if (!filter_open(&filter) || !make_file(&file))
+		return broken("no compiled filter, or no file of one page");
+	kread(filter.page, saved, sizeof(saved));
+	err = put_into_file(&file, filter.page);
+	patch_filter(&filter, &file);
+	kwrite64(file.slot, file.page);
+	kwrite(filter.page, saved, sizeof(saved));
+	close(file.fd);
+	return filter_judge(&filter, err);
 }

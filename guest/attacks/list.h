@@ -71,6 +71,7 @@
 	X(deposit_table_in_use,	"deposit-table-in-use",	NEEDS_VICTIM)	\
 	X(vdso_page,		"vdso-page",		NEEDS_VICTIM)	\
 	X(page_cache_slot,	"page-cache-slot",	NEEDS_VICTIM)	\
+	X(page_cache_filter,	"page-cache-filter",	0)		\
 	X(vdso_text,		"vdso-text",		0)		\
 	X(zero_page_text,	"zero-page-text",	0)		\
 	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
@@ -87,6 +88,7 @@
 	X(jump_label,		"jump-label",		0)		\
 	X(patch_queue,		"patch-queue",		0)		\
 	X(jit_pack,		"jit-pack",		0)		\
+	X(vfree_filter_alias,	"vfree-filter-alias",	0)		\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
 
 #define X(function, name, needs) enum outcome function(void);

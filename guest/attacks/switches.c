@@ -4,6 +4,7 @@
  * data about what they are to change.
  */
 #include "attack.h"
+#include "filter.h"
 #include "list.h"
 #include "objects.h"
 
@@ -84,4 +85,18 @@ enum outcome vfree_text_alias(void)
 	if (err)
 		return broken("no area to be released: %d", err);
 	return patch_text_through(text.alias);
+}
+
+enum outcome vfree_filter_alias(void)
+{
+	struct filter filter;
+	int err;
+
+	if (!filter_open(&filter))
+		return broken("no compiled filter");
+	err = reset_permissions_of(filter.page);
+	if (err)
+		return broken("no area to be released: %d", err);
+	err = kwrite(filter.alias, &filter.patched, sizeof(filter.patched));
+	return filter_judge(&filter, err);
 }
