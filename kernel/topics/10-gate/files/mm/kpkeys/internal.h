@@ -42,12 +42,15 @@ struct kpkeys_node {
 };
 
 #define KPKEYS_MAX_ARRIVALS	16	/* blocks that one search serves */
+#define KPKEYS_MODULES	BIT(KPKEYS_MAX_ARRIVALS)
 
 /**
  * struct kpkeys_arrivals - pages that are about to get another use
  * @block: the first frame of each block, and how many there are
  * @nr: blocks
- * @mapped: of them, those that something maps
+ * @mapped: of them, those that something maps; and KPKEYS_MODULES
+ * @modules: pages of modules come or leave
+ * @leaving: pages that are KPKEYS_FRAME_LEAVING
  * @next: page of the table of frames with which the search goes on
  * @round: which search that is
  */
@@ -58,6 +61,8 @@ struct kpkeys_arrivals {
 	}			block[KPKEYS_MAX_ARRIVALS];
 	unsigned int		nr;
 	unsigned long		mapped;
+	bool			modules;
+	unsigned long		leaving;
 	unsigned long		next;
 	unsigned long		round;
 };
@@ -151,6 +156,7 @@ bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 /* links.c */
 enum kpkeys_put { KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_GONE };
 
+bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to);
 bool kpkeys_table_take(const void *page);
 enum kpkeys_put kpkeys_table_put(const void *page);
 bool kpkeys_root_is_gone(const void *pgd);
@@ -178,6 +184,13 @@ int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey);
 void kpkeys_arrivals_search(void);
 bool kpkeys_has_arrived(const void *addr, unsigned int nr);
 void kpkeys_arrivals_end(void);
+void kpkeys_arrivals_add_modules(void);
+bool kpkeys_modules_are_mapped(void);
+bool kpkeys_modules_may_leave(void);
+
+/* modules.c */
+bool kpkeys_modules_are_entered(void);
+bool kpkeys_module_stays(unsigned long pfn);
 
 /* roots.c */
 void kpkeys_roots_init(void);

@@ -16,6 +16,8 @@
  * @KPKEYS_FRAME_STATE: state of the protection
  * @KPKEYS_FRAME_SECRET: hidden memory
  * @KPKEYS_FRAME_READONLY: text or read-only data of the kernel
+ * @KPKEYS_FRAME_MODULE: of a module, or compiled code, until that is released
+ * @KPKEYS_FRAME_LEAVING: the same, when nothing should map it any more
  */
 enum kpkeys_frame {
 	KPKEYS_FRAME_ORDINARY,
@@ -23,6 +25,8 @@ enum kpkeys_frame {
 	KPKEYS_FRAME_STATE,
 	KPKEYS_FRAME_SECRET,
 	KPKEYS_FRAME_READONLY,
+	KPKEYS_FRAME_MODULE,
+	KPKEYS_FRAME_LEAVING,
 };
 
 /**
@@ -84,6 +88,12 @@ static __always_inline u8 kpkeys_frame_byte(unsigned long pfn)
 static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 {
 	return kpkeys_frame_byte(pfn) & KPKEYS_FRAME_KIND;
+}
+
+/* May it be mapped read-only by anybody? */
+static __always_inline bool kpkeys_frame_is_constant(enum kpkeys_frame frame)
+{
+	return frame == KPKEYS_FRAME_READONLY || frame == KPKEYS_FRAME_MODULE;
 }
 
 /* For the architecture, and what it implements. */

@@ -25,6 +25,8 @@ bool __kpkeys_refuse_text(const void *addr, struct page *page);
 bool __kpkeys_refuse_copy(const void *to);
 int __kpkeys_module_comes(const struct module *mod);
 void __kpkeys_module_came(const struct module *mod);
+int __kpkeys_text_came(unsigned long addr, unsigned int nr);
+bool __kpkeys_text_leaves(struct page **pages, unsigned int nr);
 
 #else
 
@@ -58,6 +60,16 @@ static inline int __kpkeys_module_comes(const struct module *mod)
 }
 
 static inline void __kpkeys_module_came(const struct module *mod) { }
+
+static inline int __kpkeys_text_came(unsigned long addr, unsigned int nr)
+{
+	return 0;
+}
+
+static inline bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
+{
+	return true;
+}
 
 #endif /* KPKEYS_BUILT_IN */
 
@@ -116,6 +128,35 @@ static inline void kpkeys_module_came(const struct module *mod)
 {
 	if (kpkeys_pgtables_enabled())
 		__kpkeys_module_came(mod);
+}
+
+/**
+ * kpkeys_text_came - text or read-only data of a module, or compiled code, is
+ * complete
+ * @addr: its address, which is mapped read-only
+ * @nr: number of pages
+ *
+ * From then on it is written by text_poke() only. May sleep.
+ *
+ * Return: 0 or -EPERM, if something else can write it.
+ */
+static inline int kpkeys_text_came(unsigned long addr, unsigned int nr)
+{
+	return kpkeys_pgtables_enabled() ? __kpkeys_text_came(addr, nr) : 0;
+}
+
+/**
+ * kpkeys_text_leaves - memory is released that text may be in
+ * @pages: which; unmapped but for the direct map
+ * @nr: how many
+ *
+ * May sleep.
+ *
+ * Return: false if something else maps it, so that it must not be used again.
+ */
+static inline bool kpkeys_text_leaves(struct page **pages, unsigned int nr)
+{
+	return !kpkeys_pgtables_enabled() || __kpkeys_text_leaves(pages, nr);
 }
 
 #endif /* _LINUX_KPKEYS_PATCHING_H */

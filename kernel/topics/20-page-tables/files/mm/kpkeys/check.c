@@ -191,8 +191,8 @@ static void check_leaf(struct kpkeys_check *check, u64 value, int level)
 		return;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
-		if (!frame || arch_kpkeys_leaf_fits(value, frame) ||
-		    is_still_written(pfn))
+		if (!frame || frame == KPKEYS_FRAME_LEAVING ||
+		    arch_kpkeys_leaf_fits(value, frame) || is_still_written(pfn))
 			continue;
 		check->mismapped++;
 		finding(check, "LEAF", pfn, level, kpkeys_frame_name(pfn));

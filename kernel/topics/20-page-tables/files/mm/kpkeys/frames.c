@@ -230,6 +230,8 @@ static const char * const frame_names[] = {
 	[KPKEYS_FRAME_STATE]	= "gate state",
 	[KPKEYS_FRAME_SECRET]	= "a secret",
 	[KPKEYS_FRAME_READONLY]	= "a read-only page",
+	[KPKEYS_FRAME_MODULE]	= "a read-only page of a module",
+	[KPKEYS_FRAME_LEAVING]	= "a page that a module had",
 };
 
 /**

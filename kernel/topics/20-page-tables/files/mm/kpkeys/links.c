@@ -41,6 +41,23 @@ static __always_inline u8 *frame_at(unsigned long pfn)
 	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
 }
 
+/**
+ * kpkeys_change_frame - a page frame becomes something else
+ * @pfn: any number
+ * @from: what it must be
+ * @to: what it is then
+ *
+ * In a section.
+ *
+ * Return: false if it is not @from.
+ */
+bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to)
+{
+	u8 *frame = frame_at(pfn);
+
+	return frame && try_cmpxchg(frame, &from, to);
+}
+
 static __always_inline u8 *frame_of(const void *page)
 {
 	return frame_at(PHYS_PFN(__pa(page)));

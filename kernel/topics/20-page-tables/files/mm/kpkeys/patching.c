@@ -154,14 +154,14 @@ static bool may_come(unsigned long site, unsigned long code)
 
 static bool is_constant(unsigned long addr)
 {
-	struct kpkeys_leaf leaf, alias;
+	struct kpkeys_leaf leaf;
+	enum kpkeys_frame frame;
 
 	if (!arch_kpkeys_leaf(addr, &leaf) || !leaf.constant)
 		return false;
-	if (kpkeys_frame(PHYS_PFN(leaf.phys)) != KPKEYS_FRAME_ORDINARY)
-		return false;
-	return !arch_kpkeys_leaf((unsigned long)__va(leaf.phys), &alias) ||
-	       alias.constant || !ARCH_KPKEYS_ALIASES_FOLLOW;
+	frame = kpkeys_frame(PHYS_PFN(leaf.phys));
+	return frame == (kpkeys_modules_are_entered() ? KPKEYS_FRAME_MODULE :
+							KPKEYS_FRAME_ORDINARY);
 }
 
 /* Those of a module, when it has been loaded: by each mapping of them. */
@@ -200,7 +200,7 @@ static bool may_be_patched(unsigned long addr, unsigned long pfn)
 	/* How the page was found depends on what anybody can write. */
 	if (pfn != PHYS_PFN(arch_kpkeys_phys(addr)))
 		return false;
-	return frame == KPKEYS_FRAME_ORDINARY ||
+	return frame == KPKEYS_FRAME_ORDINARY || frame == KPKEYS_FRAME_MODULE ||
 	       (frame == KPKEYS_FRAME_READONLY && __is_kernel_text(addr));
 }
 

@@ -14,6 +14,10 @@
  * An entry that is not present does not count: to make it so again, as
  * mprotect() does with PROT_NONE, is to set it, by a helper that asks.
  *
+ * Text and read-only data of modules are looked for by the same search: when
+ * they come, nothing but entries that are read-only may lead to them, and when
+ * they leave, nothing but the direct map.
+ *
  * What is to be found and how far the search is are in keyed memory.
  */
 #include <linux/kpkeys_frames.h>
@@ -54,6 +58,7 @@ void kpkeys_arrivals_begin(void)
 	arrivals()->nr = 0;
 	arrivals()->next = 0;
 	arrivals()->mapped = 0;
+	arrivals()->modules = arrivals()->leaving;
 }
 
 /**
@@ -101,6 +106,38 @@ int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey)
 	return 0;
 }
 
+/**
+ * kpkeys_arrivals_add_modules - look for what leads to pages of modules, too
+ */
+void kpkeys_arrivals_add_modules(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	arrivals()->modules = true;
+}
+
+/**
+ * kpkeys_modules_are_mapped - did the search find an entry that should not be?
+ */
+bool kpkeys_modules_are_mapped(void)
+{
+	return arrivals()->mapped & KPKEYS_MODULES;
+}
+
+static bool is_complete(void)
+{
+	return arrivals()->next == kpkeys_frames.nr;
+}
+
+/**
+ * kpkeys_modules_may_leave - is all that leaves without a mapping?
+ *
+ * Ask this inside the guard that lets it go.
+ */
+bool kpkeys_modules_may_leave(void)
+{
+	return arrivals()->modules && is_complete() && kpkeys_in_force();
+}
+
 static int find_arrival(unsigned long pfn, unsigned long nr)
 {
 	unsigned int i;
@@ -129,7 +166,7 @@ bool kpkeys_has_arrived(const void *addr, unsigned int nr)
 	if (!kpkeys_frames.nr || kpkeys_state.mode != KPKEYS_ENFORCE)
 		return true;
 	i = find_arrival(pfn, nr);
-	return i >= 0 && arrivals()->next == kpkeys_frames.nr &&
+	return i >= 0 && is_complete() &&
 	       !(arrivals()->mapped & BIT(i)) &&
 	       pfn >= arrivals()->block[i].pfn &&
 	       pfn + nr <= arrivals()->block[i].pfn + arrivals()->block[i].nr;
@@ -150,6 +187,9 @@ static struct span span_of_arrivals(void)
 {
 	struct span span = { .start = ULONG_MAX };
 	unsigned int i;
+
+	if (arrivals()->modules)
+		return (struct span) { .end = ULONG_MAX };
 
 	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++) {
 		span.start = min(span.start, arrivals()->block[i].pfn);
@@ -184,16 +224,41 @@ static unsigned long arrivals_below(const u64 *entry, unsigned long pfn,
 	return mask;
 }
 
+static bool is_misfit(const u64 *entry, u64 value, unsigned long pfn)
+{
+	switch (kpkeys_frame(pfn)) {
+	case KPKEYS_FRAME_MODULE:
+		return !arch_kpkeys_leaf_fits(value, KPKEYS_FRAME_MODULE);
+	case KPKEYS_FRAME_LEAVING:
+		return !is_direct_map(entry, pfn);
+	default:
+		return false;
+	}
+}
+
+static unsigned long modules_below(const u64 *entry, u64 value,
+				   unsigned long pfn, unsigned long nr)
+{
+	if (!arrivals()->modules || kpkeys_are_ordinary(pfn, nr))
+		return 0;
+	for (; nr--; pfn++)
+		if (is_misfit(entry, value, pfn))
+			return KPKEYS_MODULES;
+	return 0;
+}
+
 /* Returns which ones it leads to, a bit for each. */
 static unsigned long look_at(const u64 *entry, int level, const struct span *span)
 {
 	unsigned long pfn, nr;
+	u64 value = READ_ONCE(*entry);
 
-	if (!kpkeys_entry_leads_to(READ_ONCE(*entry), level, &pfn, &nr) ||
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
 	    pfn >= span->end || pfn + nr <= span->start ||
 	    (nr == 1 && !kpkeys_frame(pfn)))
 		return 0;
-	return arrivals_below(entry, pfn, nr);
+	return arrivals_below(entry, pfn, nr) |
+	       modules_below(entry, value, pfn, nr);
 }
 
 /* A page may be freed, and become something else, while it is looked at. */
@@ -217,15 +282,31 @@ static void note_mapped(unsigned long mask)
 	arrivals()->mapped |= mask;
 }
 
+/* What is in use does not leave. */
+static void keep_modules(const u64 *entry, int level)
+{
+	unsigned long pfn, nr;
+
+	if (!kpkeys_entry_leads_to(READ_ONCE(*entry), level, &pfn, &nr))
+		return;
+	for (; nr--; pfn++)
+		kpkeys_module_stays(pfn);
+}
+
 static void search_table(unsigned long pfn, int level, const struct span *span)
 {
 	const u64 *entry = pfn_to_kaddr(pfn), *end = entry + ENTRIES;
 	unsigned long mask;
 
 	for (; entry < end; entry++) {
-		mask = look_at(entry, level, span) & ~arrivals()->mapped;
+		mask = look_at(entry, level, span) &
+		       (~arrivals()->mapped | KPKEYS_MODULES);
 		if (unlikely(mask))
-			note_mapped(are_still_mapped(entry, level, span, mask));
+			mask = are_still_mapped(entry, level, span, mask);
+		if (unlikely(mask))
+			note_mapped(mask);
+		if (unlikely(mask & KPKEYS_MODULES))
+			keep_modules(entry, level);
 	}
 	atomic_long_inc(&kpkeys_events.retype_tables);
 	cond_resched();
@@ -264,8 +345,12 @@ static unsigned long skip_holes(unsigned long index)
 static void note_searched(unsigned long round, unsigned long from, unsigned long to)
 {
 	guard(kpkeys_hardened_pgtables)();
-	if (arrivals()->round == round && arrivals()->next == from)
-		arrivals()->next = to;
+	if (arrivals()->round != round || arrivals()->next != from)
+		return;
+	arrivals()->next = to;
+	/* What was mapped for a moment may be known to a CPU. */
+	if (arrivals()->modules && is_complete())
+		atomic64_inc(&kpkeys_state.keyings);
 }
 
 /* Returns whether there is more. */

@@ -69,13 +69,14 @@ static void test_readonly_entries_patch_no_image(struct kunit *test)
 	struct jump_entry *entry = vmalloc(PAGE_SIZE);
 
 	KUNIT_ASSERT_NOT_NULL(test, entry);
+	set_vm_flush_reset_perms(entry);
 	set_memory_ro((unsigned long)entry, 1);
 	enter_text(TEXT);
+	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
+	KUNIT_EXPECT_EQ(test, kpkeys_text_came((unsigned long)entry, 1), 0);
 	KUNIT_EXPECT_FALSE(test, is_refused(entry, (unsigned long)entry));
 	KUNIT_EXPECT_TRUE(test, is_refused(entry, CODE));
 	leave_text(TEXT);
-	set_memory_rw((unsigned long)entry, 1);
-	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
 	vfree(entry);
 }
 
@@ -85,10 +86,10 @@ static void test_text_is_no_entry(struct kunit *test)
 	struct jump_entry *entry = vmalloc(PAGE_SIZE);
 
 	KUNIT_ASSERT_NOT_NULL(test, entry);
+	set_vm_flush_reset_perms(entry);
 	set_memory_rox((unsigned long)entry, 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_text_came((unsigned long)entry, 1), 0);
 	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
-	set_memory_nx((unsigned long)entry, 1);
-	set_memory_rw((unsigned long)entry, 1);
 	vfree(entry);
 }
 

@@ -26,8 +26,10 @@ static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned int nr)
 
 static bool is_patchable(unsigned long pfn)
 {
-	if (kpkeys_frame(pfn) != KPKEYS_FRAME_READONLY)
-		return !kpkeys_frame(pfn);
+	enum kpkeys_frame frame = kpkeys_frame(pfn);
+
+	if (frame != KPKEYS_FRAME_READONLY)
+		return !frame || frame == KPKEYS_FRAME_MODULE;
 	return pfn >= PHYS_PFN(__pa_symbol(_stext)) &&
 	       pfn <= PHYS_PFN(__pa_symbol(_etext - 1));
 }

@@ -105,7 +105,7 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
  */
 bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 {
-	if (frame == KPKEYS_FRAME_READONLY)
+	if (kpkeys_frame_is_constant(frame))
 		return !(value & _PAGE_RW) &&
 		       (value & (_PAGE_USER | _PAGE_DIRTY)) !=
 		       (_PAGE_USER | _PAGE_DIRTY);

@@ -336,7 +336,7 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 {
 	bool is_readonly = (value & PTE_RDONLY) && !(value & PTE_WRITE);
 
-	if (frame == KPKEYS_FRAME_READONLY)
+	if (kpkeys_frame_is_constant(frame))
 		return is_readonly;
 	if (is_for_user(value))
 		return false;

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Text and read-only data that come and go: those of modules, and compiled
+ * filters. From when they are complete until they are released the table of
+ * frames says what they are, so no entry makes them writable. Where they are,
+ * and that they are not used any more, is said by ordinary data. So the page
+ * tables are asked.
+ */
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_patching.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+
+#include "internal.h"
+
+/**
+ * kpkeys_modules_are_entered - does the table of frames know text of modules?
+ *
+ * Not where it is not read-only, or has writable aliases.
+ */
+bool kpkeys_modules_are_entered(void)
+{
+	return kpkeys_frames.nr && IS_ENABLED(CONFIG_STRICT_MODULE_RWX) &&
+	       rodata_enabled && ARCH_KPKEYS_ALIASES_FOLLOW;
+}
+
+/* ---- they come ---- */
+
+/* Returns whether the search has to look for what leads to it. */
+static bool enter(unsigned long addr)
+{
+	unsigned long pfn = PHYS_PFN(arch_kpkeys_phys(addr));
+
+	guard(kpkeys_hardened_pgtables)();
+	return pfn && kpkeys_change_frame(pfn, KPKEYS_FRAME_ORDINARY, KPKEYS_FRAME_MODULE);
+}
+
+static bool enter_all(unsigned long addr, unsigned int nr)
+{
+	bool entered = false;
+
+	for (; nr; nr--, addr += PAGE_SIZE)
+		entered |= enter(addr);
+	return entered;
+}
+
+static bool is_known(unsigned long addr, unsigned int nr)
+{
+	for (; nr; nr--, addr += PAGE_SIZE)
+		if (kpkeys_frame(PHYS_PFN(arch_kpkeys_phys(addr))) !=
+		    KPKEYS_FRAME_MODULE)
+			return false;
+	return true;
+}
+
+static void search(void)
+{
+	kpkeys_arrivals_add_modules();
+	kpkeys_arrivals_search();
+	kpkeys_flush();
+}
+
+int __kpkeys_text_came(unsigned long addr, unsigned int nr)
+{
+	bool is_mapped = false;
+
+	if (!kpkeys_modules_are_entered())
+		return 0;
+	kpkeys_arrivals_begin();
+	if (enter_all(addr, nr)) {
+		search();
+		is_mapped = kpkeys_modules_are_mapped();
+	}
+	kpkeys_arrivals_end();
+	if (!is_mapped && is_known(addr, nr))
+		return 0;
+	return kpkeys_refuse("use as text", is_mapped ? "a page that can be written" :
+			     "a page of another kind", (void *)addr, NULL) ? -EPERM : 0;
+}
+
+/* ---- they leave ---- */
+
+/* Not while a search goes on, which may have been past what leads to it. */
+static bool begin_to_leave(unsigned long pfn)
+{
+	struct kpkeys_arrivals *arrivals = &kpkeys_state.arrivals;
+
+	if (kpkeys_frame(pfn) != KPKEYS_FRAME_MODULE)
+		return false;
+	guard(kpkeys_hardened_pgtables)();
+	if (arrivals->next ||
+	    !kpkeys_change_frame(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_LEAVING))
+		return false;
+	arrivals->leaving++;
+	return true;
+}
+
+/**
+ * kpkeys_module_stays - something leads to a page that was to leave
+ * @pfn: its page frame
+ *
+ * Return: whether it was.
+ */
+bool kpkeys_module_stays(unsigned long pfn)
+{
+	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_MODULE))
+		return false;
+	kpkeys_state.arrivals.leaving--;
+	return true;
+}
+
+static void leave(unsigned long pfn)
+{
+	if (kpkeys_frame(pfn) != KPKEYS_FRAME_LEAVING)
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_modules_may_leave() ||
+	    !kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_ORDINARY))
+		return;
+	kpkeys_state.arrivals.leaving--;
+}
+
+static bool begin_all(struct page **pages, unsigned int nr)
+{
+	bool begun = false;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		begun |= begin_to_leave(page_to_pfn(pages[i]));
+	return begun;
+}
+
+static bool have_left(struct page **pages, unsigned int nr)
+{
+	bool left = true;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		leave(page_to_pfn(pages[i]));
+		left &= kpkeys_frame(page_to_pfn(pages[i])) < KPKEYS_FRAME_MODULE;
+	}
+	return left;
+}
+
+/* In audit mode. */
+static void let_go(struct page **pages, unsigned int nr)
+{
+	unsigned int i;
+
+	guard(kpkeys_hardened_pgtables)();
+	for (i = 0; i < nr; i++)
+		kpkeys_change_frame(page_to_pfn(pages[i]), KPKEYS_FRAME_MODULE,
+				    KPKEYS_FRAME_ORDINARY);
+}
+
+bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
+{
+	bool left = true;
+
+	if (!kpkeys_modules_are_entered())
+		return true;
+	kpkeys_arrivals_begin();
+	if (begin_all(pages, nr)) {
+		search();
+		left = have_left(pages, nr);
+	}
+	kpkeys_arrivals_end();
+	if (left || kpkeys_refuse("release", "text that is mapped", pages, NULL))
+		return left;
+	let_go(pages, nr);
+	return true;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: text that comes and goes is written by nobody. */
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_patching.h>
+#include <linux/kpkeys_test.h>
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+#include <linux/set_memory.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+
+#include "internal.h"
+
+static void *text;
+static struct page *page;
+
+static enum kpkeys_frame frame(void)
+{
+	return kpkeys_frame(page_to_pfn(page));
+}
+
+static int make_readonly(void)
+{
+	return set_memory_rox((unsigned long)text, 1);
+}
+
+static int text_comes(void)
+{
+	return make_readonly() ?: kpkeys_text_came((unsigned long)text, 1);
+}
+
+static void test_text_is_not_made_writable(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, text_comes(), 0);
+	KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_MODULE);
+	set_memory_rw((unsigned long)text, 1);
+	set_direct_map_default_noflush(page);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(text, "", 1), -EFAULT);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(page_address(page), "", 1),
+			-EFAULT);
+}
+
+static void test_text_is_not_mapped_writable(struct kunit *test)
+{
+	void *alias;
+
+	KUNIT_ASSERT_EQ(test, text_comes(), 0);
+	alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(alias, "", 1), -EFAULT);
+	vunmap(alias);
+	alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL_RO);
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	KUNIT_EXPECT_MEMEQ(test, alias, text, PAGE_SIZE);
+	vunmap(alias);
+}
+
+static void test_writable_page_is_no_text(struct kunit *test)
+{
+	void *alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	KUNIT_EXPECT_EQ(test, text_comes(), -EPERM);
+	vunmap(alias);
+}
+
+static void test_pages_of_other_kinds_are_no_text(struct kunit *test)
+{
+	unsigned long table = (unsigned long)page_address(kpkeys_test_ptp);
+
+	KUNIT_EXPECT_EQ(test, kpkeys_text_came(table, 1), -EPERM);
+	KUNIT_EXPECT_EQ(test, kpkeys_frame(page_to_pfn(kpkeys_test_ptp)),
+			KPKEYS_FRAME_TABLE);
+}
+
+static void test_mapped_text_stays(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, text_comes(), 0);
+	KUNIT_EXPECT_FALSE(test, kpkeys_text_leaves(&page, 1));
+	KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_MODULE);
+	KUNIT_EXPECT_EQ(test, kpkeys_state.arrivals.leaving, 0);
+}
+
+static void test_text_leaves(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, text_comes(), 0);
+	get_page(page);
+	vfree(text);
+	text = NULL;
+	KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_ORDINARY);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(page_address(page), "", 1), 0);
+	put_page(page);
+}
+
+#ifdef CONFIG_KPROBES
+static noinline int probed(int value)
+{
+	return value + 1;
+}
+
+static int handler(struct kprobe *p, struct pt_regs *regs)
+{
+	return 0;
+}
+
+static void *slot_of(struct kprobe *p)
+{
+#ifdef CONFIG_ARM64
+	return p->ainsn.api.insn;
+#else
+	return p->ainsn.insn;
+#endif
+}
+
+static void test_slots_of_probes_are_text(struct kunit *test)
+{
+	struct kprobe p = { .addr = (void *)probed, .pre_handler = handler };
+	unsigned long slot;
+
+	KUNIT_ASSERT_EQ(test, register_kprobe(&p), 0);
+	slot = (unsigned long)slot_of(&p);
+	if (slot)
+		KUNIT_EXPECT_EQ(test, kpkeys_frame(PHYS_PFN(arch_kpkeys_phys(slot))),
+				KPKEYS_FRAME_MODULE);
+	KUNIT_EXPECT_EQ(test, probed(1), 2);
+	unregister_kprobe(&p);
+}
+#endif
+
+static int modules_test_init(struct kunit *test)
+{
+	int err = 0;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_modules_are_entered());
+	err = kpkeys_test_init(test);
+	text = vmalloc(PAGE_SIZE);
+	if (err || !text)
+		return err ?: -ENOMEM;
+	set_vm_flush_reset_perms(text);
+	page = vmalloc_to_page(text);
+	return 0;
+}
+
+static void modules_test_exit(struct kunit *test)
+{
+	vfree(text);
+	kpkeys_test_exit(test);
+}
+
+static struct kunit_case modules_cases[] = {
+	KUNIT_CASE(test_text_is_not_made_writable),
+	KUNIT_CASE(test_text_is_not_mapped_writable),
+	KUNIT_CASE(test_writable_page_is_no_text),
+	KUNIT_CASE(test_pages_of_other_kinds_are_no_text),
+	KUNIT_CASE(test_mapped_text_stays),
+	KUNIT_CASE(test_text_leaves),
+#ifdef CONFIG_KPROBES
+	KUNIT_CASE(test_slots_of_probes_are_text),
+#endif
+	{}
+};
+
+static struct kunit_suite modules_suite = {
+	.name = "kpkeys-modules",
+	.init = modules_test_init,
+	.exit = modules_test_exit,
+	.test_cases = modules_cases,
+};
+
+kunit_test_suite(modules_suite);
