@@ -29,7 +29,7 @@
 #define MOVED_PAGES	509
 #define STACK_PART	(4 << 10)	/* of the stack, with what mremap() uses */
 #define ENOUGH		12		/* frames that were changed */
-#define SECONDS		30
+#define SECONDS		60
 #define HOLD		5		/* milliseconds */
 #define PATIENCE	50		/* likewise, for the mover to go on */
 #define LAST_LOOK	300000		/* microseconds */

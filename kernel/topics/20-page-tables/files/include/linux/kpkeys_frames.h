@@ -108,6 +108,8 @@ void kpkeys_frames_table(void *page);
 bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 			unsigned long nr);
 
+bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn);
+
 /* links.c */
 unsigned long kpkeys_entry_pfn(const void *entry);
 int kpkeys_table_level(unsigned long pfn);
@@ -137,4 +139,10 @@ static inline void kpkeys_frames_table(void *page) { }
 static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 
 #endif /* KPKEYS_BUILT_IN */
+
+/* What takes the place of a table that must not be filled. */
+extern void *kpkeys_no_table;
+
+bool kpkeys_are_entries(const void *entry, unsigned int nr);
+
 #endif /* _LINUX_KPKEYS_FRAMES_H */

@@ -28,6 +28,21 @@ static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
 	       kpkeys_refuse_ptes(ptep, (end - addr) >> PAGE_SHIFT);
 }
 
+/*
+ * Are these in one table of the last level, or in what takes the place of one?
+ * In the section: an interrupt since the question above had the address on its
+ * stack. In line, so that the section has it in registers.
+ */
+static __always_inline bool taken_are_ptes(const pte_t *ptep, unsigned long addr,
+					   unsigned long end)
+{
+	return !kpkeys_pgtables_enabled() ||
+	       ((kpkeys_is_pte_slot(ptep) ||
+		 PTR_ALIGN_DOWN(ptep, PAGE_SIZE) == kpkeys_no_table) &&
+		((unsigned long)ptep & ~PAGE_MASK) / sizeof(*ptep) +
+		((end - addr) >> PAGE_SHIFT) <= PTRS_PER_PTE);
+}
+
 /**
  * struct kpkeys_taken - what one CPU took; pages with KPKEYS_PKEY_STATE
  * @pte: the entries, as far apart as in a table
@@ -48,6 +63,7 @@ DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 #define put_back_pte		set_pte_at
 #define write_swap_pte		set_pte_at
 #define taken_are_refused(...)	false
+#define taken_are_ptes(...)	true
 #define taken_enter_lazy_mmu()	arch_enter_lazy_mmu_mode()
 #define taken_leave_lazy_mmu()	arch_leave_lazy_mmu_mode()
 

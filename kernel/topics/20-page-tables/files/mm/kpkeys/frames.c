@@ -422,6 +422,25 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 	return false;
 }
 
+/**
+ * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
+ * @entry: where
+ * @value: what
+ * @pfn: the frame that it maps, or a number that there is not
+ *
+ * In the section that writes it: an interrupt in between had all that on its
+ * stack.
+ */
+bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn)
+{
+	enum kpkeys_frame frame = kpkeys_frame(pfn);
+
+	if (kpkeys_state.mode != KPKEYS_ENFORCE)
+		return true;
+	return kpkeys_are_entries(entry, 1) &&
+	       (!frame || arch_kpkeys_leaf_fits(value, frame));
+}
+
 /* ---- the table itself ---- */
 
 static u8 *new_page(void)

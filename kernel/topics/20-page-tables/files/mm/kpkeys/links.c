@@ -30,7 +30,8 @@
  * Takes the place of a table that is not to be filled. No CPU walks it. Until
  * it is there, tables have not been entered, and all is well.
  */
-static void *no_table __ro_after_init;
+void *kpkeys_no_table __ro_after_init;
+#define no_table kpkeys_no_table
 
 static __always_inline u8 *frame_at(unsigned long pfn)
 {
@@ -333,6 +334,47 @@ bool kpkeys_is_shadow(const u64 *entry)
 	       shadowed(entry, parent) == kpkeys_table_pfn(*entry);
 }
 
+/**
+ * kpkeys_level_below_root - what level top-level entries lead to
+ *
+ * Folded ones are left out.
+ */
+unsigned int kpkeys_level_below_root(void)
+{
+	if (!mm_p4d_folded(&init_mm))
+		return KPKEYS_LEVEL_P4D;
+	if (!mm_pud_folded(&init_mm))
+		return KPKEYS_LEVEL_PUD;
+	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
+}
+
+static unsigned int level_above(unsigned int level)
+{
+	return level == kpkeys_level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
+}
+
+/* A slot of the fixmap that is for tables has the key whatever it leads to. */
+static bool is_fixed(const void *entry)
+{
+	unsigned long addr = (unsigned long)entry;
+
+	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
+}
+
+/* Where it is lay on the stack of an interrupt since it was asked about, maybe. */
+static bool still_leads_to(const u64 *entry, unsigned int level)
+{
+	u8 parent;
+
+	if (kpkeys_state.mode != KPKEYS_ENFORCE)
+		return true;
+	if (!kpkeys_is_linear(entry))
+		return is_fixed(entry);
+	parent = kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(entry)));
+	return is_table(parent) && parent != GONE &&
+	       min(level_of(parent), KPKEYS_LEVEL_PGD) == level_above(level);
+}
+
 static bool exchange(u64 *entry, u64 value, unsigned int level, u8 parent,
 		     u64 *old)
 {
@@ -342,6 +384,8 @@ static bool exchange(u64 *entry, u64 value, unsigned int level, u8 parent,
 	u64 seen;
 
 	scoped_guard(kpkeys_hardened_pgtables) {
+		if (!still_leads_to(entry, level))
+			return false;
 		seen = READ_ONCE(*entry);
 		do {
 			before = kpkeys_table_pfn(seen);
@@ -377,14 +421,6 @@ static bool refuse_link(u64 value)
 			     pfn_to_kaddr(pfn), NULL);
 }
 
-/* A slot of the fixmap that is for tables has the key whatever it leads to. */
-static bool is_fixed(const void *entry)
-{
-	unsigned long addr = (unsigned long)entry;
-
-	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
-}
-
 static void write_outside(u64 *entry, u64 value, u8 parent)
 {
 	if (parent != KPKEYS_FRAME_ORDINARY || !is_fixed(entry)) {
@@ -392,7 +428,8 @@ static void write_outside(u64 *entry, u64 value, u8 parent)
 		return;
 	}
 	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*entry, value);
+	if (is_fixed(entry))
+		WRITE_ONCE(*entry, value);
 }
 
 /*
@@ -424,25 +461,6 @@ static unsigned int level_below(u8 parent)
 
 	return level > KPKEYS_LEVEL_PTE && level <= KPKEYS_LEVEL_PGD ?
 	       level - 1 : KPKEYS_LEVEL_PTE;
-}
-
-/**
- * kpkeys_level_below_root - what level top-level entries lead to
- *
- * Folded ones are left out.
- */
-unsigned int kpkeys_level_below_root(void)
-{
-	if (!mm_p4d_folded(&init_mm))
-		return KPKEYS_LEVEL_P4D;
-	if (!mm_pud_folded(&init_mm))
-		return KPKEYS_LEVEL_PUD;
-	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
-}
-
-static unsigned int level_above(unsigned int level)
-{
-	return level == kpkeys_level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
 }
 
 static bool begin(unsigned long pfn, unsigned int level)
@@ -681,6 +699,29 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
 	    is_pte_table(entry, frame))
 		return false;
 	return refuse_slot(entry);
+}
+
+/**
+ * kpkeys_are_entries - are these still what kpkeys_refuse_change() let pass?
+ * @entry: the first one
+ * @nr: how many
+ *
+ * In the section that changes them: an interrupt in between had the address on
+ * its stack.
+ */
+bool kpkeys_are_entries(const void *entry, unsigned int nr)
+{
+	u8 frame;
+
+	if (kpkeys_state.mode != KPKEYS_ENFORCE || unlikely(!no_table))
+		return true;
+	if (!kpkeys_is_linear(entry))
+		return is_fixed(entry);
+	frame = kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(entry)));
+	return offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
+	       (frame == KPKEYS_FRAME_ORDINARY || is_no_table(entry) ||
+		is_higher_table(frame) ||
+		(is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE));
 }
 
 /**

@@ -11,6 +11,7 @@
 #include <linux/kpkeys_patching.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <asm/mmu_context.h>
 
 #include "internal.h"
 
@@ -54,28 +55,27 @@ static bool is_known(unsigned long addr, unsigned int nr)
 	return true;
 }
 
-static void search(void)
+/* Returns false if something can write what came, or may know how to. */
+static bool search(void)
 {
 	kpkeys_arrivals_add_modules();
 	kpkeys_arrivals_search();
-	kpkeys_flush();
+	return kpkeys_flush() && !kpkeys_modules_are_mapped();
 }
 
 int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 {
-	bool is_mapped = false;
+	bool is_written = false;
 
 	if (!kpkeys_modules_are_entered())
 		return 0;
 	kpkeys_arrivals_begin();
-	if (enter_all(addr, nr)) {
-		search();
-		is_mapped = kpkeys_modules_are_mapped();
-	}
+	if (enter_all(addr, nr))
+		is_written = !search();
 	kpkeys_arrivals_end();
-	if (!is_mapped && is_known(addr, nr))
+	if (!is_written && is_known(addr, nr))
 		return 0;
-	return kpkeys_refuse("use as text", is_mapped ? "a page that can be written" :
+	return kpkeys_refuse("use as text", is_written ? "a page that can be written" :
 			     "a page of another kind", (void *)addr, NULL) ? -EPERM : 0;
 }
 

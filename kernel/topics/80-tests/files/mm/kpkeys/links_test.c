@@ -380,6 +380,22 @@ static void test_ptes_are_of_the_last_level(struct kunit *test)
 	empty(0);
 }
 
+/* As the section asks again that an interrupt may have come ahead of. */
+static void test_sections_ask_again(struct kunit *test)
+{
+	u64 *table = page_address(child);
+
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_entries(table, PTRS_PER_PTE));
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_entries(table + 1, PTRS_PER_PTE));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_entries(PARENT, 1));
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_entries(lm_alias(&kpkeys_state), 1));
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_entries(kpkeys_frames.page[0], 1));
+	KUNIT_EXPECT_TRUE(test, kpkeys_leaf_is_fit(table, 0, ULONG_MAX));
+	KUNIT_EXPECT_FALSE(test, kpkeys_leaf_is_fit(table, 0, page_to_pfn(child)));
+	empty(0);
+}
+
 static void test_only_free_pages_leave(struct kunit *test)
 {
 	phys_addr_t state = arch_kpkeys_phys((unsigned long)&kpkeys_state);
@@ -449,6 +465,7 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_begun_table_has_its_level),
 	KUNIT_CASE(test_held_pte_is_in_a_table),
 	KUNIT_CASE(test_ptes_are_of_the_last_level),
+	KUNIT_CASE(test_sections_ask_again),
 	KUNIT_CASE(test_only_free_pages_leave),
 	KUNIT_CASE(test_entered_frames_stay),
 	KUNIT_CASE(test_checker_sees_links),

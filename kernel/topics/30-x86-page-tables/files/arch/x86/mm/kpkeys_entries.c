@@ -67,6 +67,11 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	return true;
 }
 
+static unsigned long mapped_pfn(pte_t pte)
+{
+	return pte_flags(pte) & _PAGE_PRESENT ? pte_pfn(pte) : ULONG_MAX;
+}
+
 /**
  * kpkeys_set_pte - native_set_pte() where page tables are protected
  * @ptep: where
@@ -81,7 +86,8 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 	if (is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*ptep, pte);
+	if (kpkeys_leaf_is_fit(ptep, pte_val(pte), mapped_pfn(pte)))
+		WRITE_ONCE(*ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
@@ -230,16 +236,15 @@ static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 		kpkeys_set_pte(ptep, pte);
 }
 
-static noinline void set_run(pte_t *ptep, pte_t pte, unsigned int nr)
+/* Asked in the section, whose registers nobody changes. */
+static noinline bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 {
-	guard(preempt)();
-	if (!is_pte_run(ptep, nr))
-		return set_one_by_one(ptep, pte, nr);
-	if (is_refused(ptep, pte, nr))
-		return;
 	guard(kpkeys_pgtables_section)(nr);
+	if (!is_pte_run(ptep, nr) || !kpkeys_are_ordinary(pte_pfn(pte), nr))
+		return false;
 	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
 		WRITE_ONCE(*ptep, pte);
+	return true;
 }
 
 /**
@@ -250,12 +255,21 @@ static noinline void set_run(pte_t *ptep, pte_t pte, unsigned int nr)
  */
 void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
 {
-	if (nr > 1)
-		set_run(ptep, pte, nr);
-	else
+	if (nr == 1)
 		kpkeys_set_pte(ptep, pte);
+	else if (!set_run(ptep, pte, nr))
+		set_one_by_one(ptep, pte, nr);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
+
+static bool clear_slot(pte_t *ptep, u64 *old)
+{
+	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_is_pte_slot(ptep))
+		return false;
+	*old = xchg(&ptep->pte, 0);
+	return true;
+}
 
 /**
  * kpkeys_clear_pte - native_ptep_get_and_clear() where tables are protected
@@ -267,9 +281,11 @@ pte_t kpkeys_clear_pte(pte_t *ptep)
 {
 	u64 old;
 
-	if (!kpkeys_is_pte_slot(ptep) && kpkeys_clear_elsewhere(ptep, &old))
+	if (likely(clear_slot(ptep, &old)) || kpkeys_clear_elsewhere(ptep, &old))
 		return native_make_pte(old);
 	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_are_entries(ptep, 1))
+		return native_make_pte(0);
 	return native_make_pte(xchg(&ptep->pte, 0));
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_pte);
@@ -277,7 +293,8 @@ EXPORT_SYMBOL_GPL(kpkeys_clear_pte);
 static noinline void wrprotect_one(pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
-	___ptep_set_wrprotect(ptep);
+	if (kpkeys_is_pte_slot(ptep) || kpkeys_are_entries(ptep, 1))
+		___ptep_set_wrprotect(ptep);
 }
 
 /**
@@ -292,6 +309,8 @@ void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr)
 	if (nr == 1)
 		return wrprotect_one(ptep);
 	guard(kpkeys_pgtables_section)(nr);
+	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
+		return;
 	for (; nr; nr--, ptep++)
 		___ptep_set_wrprotect(ptep);
 }

@@ -78,6 +78,11 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	return true;
 }
 
+static unsigned long mapped_pfn(pte_t pte)
+{
+	return pte_valid(pte) ? pte_pfn(pte) : ULONG_MAX;
+}
+
 /**
  * kpkeys_set_pte - __set_pte() where page tables are protected
  * @ptep: where
@@ -92,7 +97,8 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 	if (is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
-	___set_pte(ptep, pte);
+	if (kpkeys_leaf_is_fit(ptep, pte_val(pte), mapped_pfn(pte)))
+		___set_pte(ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
@@ -201,19 +207,18 @@ static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 		kpkeys_set_pte(ptep, pte);
 }
 
-static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
+/* Asked in the section, whose registers nobody changes. */
+static noinline bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)
 {
-	guard(preempt)();
-	if (!is_pte_run(ptep, nr))
-		return set_one_by_one(ptep, pte, nr);
-	if (is_refused(ptep, pte, nr))
-		return;
 	guard(kpkeys_pgtables_section)(nr);
+	if (!is_pte_run(ptep, nr) || !kpkeys_are_ordinary(pte_pfn(pte), nr))
+		return false;
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
 		__check_safe_pte_update(mm, ptep, pte);
 		___set_pte(ptep, pte);
 	}
+	return true;
 }
 
 /**
@@ -226,8 +231,11 @@ static noinline void set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 		     unsigned int nr)
 {
-	if (nr > 1)
-		return set_run(mm, ptep, pte, nr);
+	if (nr > 1) {
+		if (!set_run(mm, ptep, pte, nr))
+			set_one_by_one(ptep, pte, nr);
+		return;
+	}
 	__check_safe_pte_update(mm, ptep, pte);
 	kpkeys_set_pte(ptep, pte);
 }
@@ -237,6 +245,8 @@ static noinline pte_t clear_one(struct mm_struct *mm, unsigned long addr,
 				pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
+	if (!kpkeys_is_pte_slot(ptep) && !kpkeys_are_entries(ptep, 1))
+		return __pte(0);
 	return ___ptep_get_and_clear(mm, addr, ptep);
 }
 
@@ -262,6 +272,8 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
 		return __pte(0);
 	guard(kpkeys_pgtables_section)(nr);
+	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
+		return __pte(0);
 	first = __ptep_get_and_clear(mm, addr, ptep);
 	while (--nr) {
 		pte = __ptep_get_and_clear(mm, addr += PAGE_SIZE, ++ptep);
@@ -278,7 +290,8 @@ static noinline void wrprotect_one(struct mm_struct *mm, unsigned long addr,
 				   pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
-	___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
+	if (kpkeys_is_pte_slot(ptep) || kpkeys_are_entries(ptep, 1))
+		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
 
 /**
@@ -296,6 +309,8 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 	if (nr == 1)
 		return wrprotect_one(mm, addr, ptep);
 	guard(kpkeys_pgtables_section)(nr);
+	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
+		return;
 	for (; nr; nr--, ptep++, addr += PAGE_SIZE)
 		__ptep_set_wrprotect(mm, addr, ptep);
 }
