@@ -195,6 +195,19 @@ def test_a_spilled_value_is_known_until_it_is_written(sections):
     assert sections(function(spill.format("mov $0xfe, %cl\nmov %cl, -8(%rsp)\n")))["f"].returns_open
 
 
+def test_a_spilled_value_whose_address_is_known_elsewhere_is_lost_in_calls(sections):
+    body = "movl $0, -16(%rsp)\nlea {}(%rsp), %rdi\nsub $32, %rsp\ncall callee\nadd $32, %rsp\n"
+    body += "cmpl $0, -16(%rsp)\nje 1f\nraise\nmov %rax, (%rbx)\nlower\n1: ret"
+    assert "f" in sections(function(body.format(-16)))
+    assert "f" in sections(function(body.format(-24)))
+    assert "f" not in sections(function(body.format(-8)))
+
+
+def test_a_write_that_nothing_reaches_is_seen(tmp_path):
+    proof = prove(assemble(tmp_path, function("ret\nraise\nlower\nret")))
+    assert {name: len(places) for name, places in proof.unreached.items()} == {"f": 2}
+
+
 def test_a_callee_that_changes_a_register_is_told_from_one_that_does_not(sections):
     body = "guard %r8b\ncall callee\nunguard %r8b\nret"
     assert not sections(function(body))["f"].returns_open

@@ -165,6 +165,16 @@ def test_a_kernel_is_held_against_the_list(tmp_path):
     assert 'calls = ["g"]' in proposal(listing, "default", call)
 
 
+def test_a_write_of_the_register_that_nothing_reaches(tmp_path):
+    image = assemble(tmp_path, CODE.format("") + "function h\nret\nlower\nret\nend h\n")
+    text = OWN.replace("pointers", 'loses = "a test"\npointers')
+    said = audit(image, "default", parse_listing(text)).problems
+    assert len(said) == 1
+    assert "the register is written at h+" in said[0]
+    known = text.replace("[scope]", '[scope]\nunreached = ["h"]')
+    assert audit(image, "default", parse_listing(known)).problems == ()
+
+
 def test_the_committed_list_can_be_read():
     listing = list_of(EM_X86_64)
     assert any(row.not_closed for row in listing.rows)

@@ -61,7 +61,7 @@ def audit(image: Image, lane: str, listing: Listing | None = None) -> Audit:
         }
         for found in (proof.sections.items(), proof.helpers(listing.helper_names()).items())
     )
-    problems = [*proof.problems, *compare(listing, lane, findings, helpers)]
+    problems = [*_not_seen(proof, listing), *compare(listing, lane, findings, helpers)]
     open_rows = {name for row in listing.rows if row.not_closed for name in row.functions}
     return Audit(
         findings,
@@ -73,3 +73,12 @@ def audit(image: Image, lane: str, listing: Listing | None = None) -> Audit:
         len(open_rows & findings.keys()),
         frozenset().union(*(finding.reach.functions for finding in findings.values())),
     )
+
+
+def _not_seen(proof: Proof, listing: Listing) -> list[str]:
+    """Writes of the register that no walk came to: what is behind them is not known to be as it should."""
+    return [
+        f"the register is written at {', '.join(places)}, which nothing reaches"
+        for name, places in proof.unreached.items()
+        if name not in listing.unreached
+    ]

@@ -14,8 +14,11 @@ from portcullis.core.sections.kernel import Function, Kernel
 from portcullis.core.sections.walk import IGNORED
 
 _MODES = {EM_X86_64: (CS_ARCH_X86, CS_MODE_64), EM_AARCH64: (CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN)}
+_MOST_LOOSE = 4096  # bytes of it that have no jump
 _ADDRESS = re.compile(r"(?:^|[ #])(0x[0-9a-f]+)$")
-_CALLS = {EM_X86_64: ("call", "j"), EM_AARCH64: ("b", "cb", "tb")}  # how the names of calls and jumps begin
+_LEADS = {EM_X86_64: ("call", "j"), EM_AARCH64: ("b", "cb", "tb")}  # how the names of calls and jumps begin
+_CALLS = ("call", "bl")
+_ENDS = ("jmp", "ret", "iret", "b", "br", "ret", "eret", "brk", "ud2", ".byte")  # what nothing follows
 
 
 @dataclass(frozen=True)
@@ -27,15 +30,19 @@ class Reach:
 
 
 class CallGraph:
-    """The calls of a whole kernel, in all code that may stand in a function: alternatives and cold parts, too."""
+    """The calls of a whole kernel, in all code that may stand in a function: alternatives and cold parts, too.
+
+    `loose` has addresses of code that belongs to no function by itself, by the functions that jump there.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         architecture, mode = _MODES[kernel.machine]
         self._decoder = Cs(architecture, mode)
         self._decoder.skipdata = True
-        self._prefixes = _CALLS[kernel.machine]
+        self._prefixes = _LEADS[kernel.machine]
         self.callees: dict[int, set[int]] = {}
+        self.loose: dict[int, set[int]] = defaultdict(set)
         for function in kernel.functions():
             self.callees[function.start] = self._targets(function, function.start, function.end)
         for site, alternatives in kernel.alternatives.items():
@@ -73,15 +80,37 @@ class CallGraph:
 
     def _targets(self, function: Function, start: int, end: int) -> set[int]:
         """Starts of the other functions that code from `start` to before `end` leads to."""
-        found = set()
+        found, todo = set(), []
         for _, _, name, operands in self._decoder.disasm_lite(self._kernel.code(start, end - start), start):
-            if not name.startswith(self._prefixes):
-                continue
-            target = _address(operands)
-            if target is not None and not function.start <= target < function.end:
-                callee = self._kernel.function_at(target)
-                if callee:
-                    found.add(callee.start)
+            found |= self._target(function, name, operands, todo)
+        while todo:
+            found |= self._follow(function, todo.pop(), todo)
+        return found
+
+    def _target(self, function: Function, name: str, operands: str, todo: list[int]) -> set[int]:
+        """The start of the function that an instruction leads to; notes where loose code goes on."""
+        target = _address(operands) if name.startswith(self._prefixes) else None
+        if target is None or function.start <= target < function.end:
+            return set()
+        if name not in _CALLS and self._kernel.is_loose(target):
+            todo.append(target)
+            return set()
+        callee = self._kernel.function_at(target)
+        return {callee.start} if callee else set()
+
+    def _follow(self, function: Function, address: int, todo: list[int]) -> set[int]:
+        """Functions that loose code leads to, up to where nothing follows."""
+        found: set[int] = set()
+        code = self._kernel.code(address, _MOST_LOOSE)
+        for place, _, name, operands in self._decoder.disasm_lite(code, address):
+            if place in self.loose[function.start] or not self._kernel.is_loose(place):
+                break
+            self.loose[function.start].add(place)
+            found |= self._target(function, name, operands, todo)
+            for each in self._kernel.alternatives.get(place, ()):
+                found |= self._targets(function, each.start, each.start + each.size)
+            if name in _ENDS:
+                break
         return found
 
 

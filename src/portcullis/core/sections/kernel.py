@@ -34,12 +34,16 @@ def source_name(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Code from `start` to before `end`; `file` is the source's base name, empty for global functions."""
+    """Code from `start` to before `end`; `file` is the source's base name, empty for global functions.
+
+    `is_sized` if the file says where it ends; else it goes on up to what begins next.
+    """
 
     name: str
     start: int
     end: int
     file: str = ""
+    is_sized: bool = True
 
     @property
     def source(self) -> str:
@@ -63,12 +67,13 @@ class Jump:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """Code that may be written over `site` (`length` bytes): `size` bytes at `start`."""
+    """Code that may be written over `site` (`length` bytes): `size` bytes at `start`, or what `callback` decides."""
 
     site: int
     length: int
     start: int
     size: int
+    callback: str = ""  # the name of a function
 
 
 @dataclass
@@ -114,6 +119,11 @@ class Kernel:
             return None
         function = self._functions[self._starts[index]]
         return function if address < function.end else None
+
+    def is_loose(self, address: int) -> bool:
+        """Whether it belongs to no function by itself: assembly puts code out of line behind others."""
+        function = self.function_at(address)
+        return function is None or not function.is_sized and address != function.start
 
     def place(self, address: int) -> str:
         """An address as function+offset, in bytes."""
@@ -202,8 +212,9 @@ class Kernel:
                 continue
             after = bisect_right(starts, label.address)
             end = min(starts[after] if after < len(starts) else self._end_of(label), self._end_of(label))
+            end = min(end, label.address + label.size) if label.size else end
             if label.address not in found or label.binding == _GLOBAL:
-                found[label.address] = Function(label.name, label.address, end)
+                found[label.address] = Function(label.name, label.address, end, is_sized=bool(label.size))
         return found
 
     def _read_tables(self) -> _Tables:
@@ -213,14 +224,21 @@ class Kernel:
             switched = place + 8 + (key & ~_KEY_FLAGS)
             tables.jumps[place + code] = Jump(place + 4 + target, switched, not key & _BRANCH)
         for place, found in self._entries("__alt_instructions", "__alt_instructions_end", layout.alternative):
-            site, start, *_, length, size = found
-            tables.alternatives[place + site].append(Alternative(place + site, length, place + 4 + start, size))
+            site, start, feature, length, size = found
+            callback = self._callback(place + 4 + start) if feature & layout.calls_back else ""
+            tables.alternatives[place + site].append(
+                Alternative(place + site, length, place + 4 + start, 0 if callback else size, callback)
+            )
         for place, found in self._entries("__start___ex_table", "__stop___ex_table", layout.fixup):
             tables.fixups[place + found[0]].add(place + 4 + found[1])
         for place, found in self._entries("__start___bug_table", "__stop___bug_table", "<iiHH"):
             if found[3] & _WARNING:
                 tables.warnings.add(place + found[0])
         return tables
+
+    def _callback(self, address: int) -> str:
+        function = self.function_at(address)
+        return function.name if function else f"{address:#x}"
 
     def _entries(self, start: str, stop: str, layout: str) -> Iterator[tuple[int, tuple[int, ...]]]:
         """Place and fields of each entry of a table; a kernel without the table has no entries."""
@@ -239,9 +257,10 @@ class Kernel:
 class _Layout:
     alternative: str
     fixup: str
+    calls_back: int  # bit of an alternative's feature: a function decides
 
 
 _TABLE_LAYOUTS = {
-    EM_X86_64: _Layout(alternative="<iiIBB", fixup="<iii"),
-    EM_AARCH64: _Layout(alternative="<iiHBB", fixup="<iihh"),
+    EM_X86_64: _Layout(alternative="<iiIBB", fixup="<iii", calls_back=0),
+    EM_AARCH64: _Layout(alternative="<iiHBB", fixup="<iihh", calls_back=0x8000),
 }

@@ -58,7 +58,7 @@ class Listing:
     `helpers` are rows of functions that sections call. `everywhere` are kinds of stores that any section may have,
     `boundaries` patterns of functions that are counted by the name of their group and not entered. `tests` are
     patterns of source files, `test_functions` names, that are no product. `unfollowed` are functions whose callers
-    are not walked, although they return with the gate open.
+    are not walked, although they return with the gate open; `unreached` write the register where nothing reaches it.
     """
 
     rows: tuple[Row, ...]
@@ -68,6 +68,7 @@ class Listing:
     tests: tuple[str, ...] = ()
     test_functions: frozenset[str] = frozenset()
     unfollowed: frozenset[str] = frozenset()
+    unreached: frozenset[str] = frozenset()
 
     def helper_names(self) -> frozenset[str]:
         """Functions that have a row as helpers."""
@@ -99,6 +100,7 @@ def parse_listing(text: str) -> Listing:
         tuple(scope.get("test-files", ())),
         frozenset(scope.get("test-functions", ())),
         frozenset(scope.get("unfollowed", ())),
+        frozenset(scope.get("unreached", ())),
     )
 
 

@@ -15,6 +15,7 @@ STRING = "string"  # a repeated store: memset(), memcpy()
 ATOMIC = "atomic"  # read, change and write in one, through a pointer
 PER_CPU = "percpu"
 GLOBAL = "global"
+TASK = "task"  # of struct thread_info
 STATE = "state"  # of the gate itself, keyed
 POINTER_KINDS = (REGISTER, STRING, ATOMIC)
 
@@ -34,7 +35,10 @@ class Flow(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction, `size` bytes; `target` of a branch, jump or call; kind of a `store`; and the decoder's `raw`."""
+    """One instruction, `size` bytes; `target` of a branch, jump or call; the decoder's `raw`.
+
+    `store` is the kind of a store where the instruction alone says it.
+    """
 
     address: int
     size: int
@@ -60,6 +64,9 @@ class Architecture(Protocol):
     returns: frozenset[int]  # functions to which a jump is a return
     lost_in_calls: frozenset[int]  # registers that a function need not preserve
     keeps_registers: frozenset[str]  # functions that change no register of their caller
+    counts_preemption: frozenset[str]  # functions out of line that disable or enable it for their caller
+    nop_callbacks: frozenset[str]  # functions that may write NOPs over the alternatives they are for
+    firmware_callbacks: frozenset[str]  # functions that may write a call of the firmware there
 
     def decode(self, address: int) -> Instruction | None:
         """The instruction at an address, None where there is none."""
@@ -75,6 +82,10 @@ class Architecture(Protocol):
 
     def branch(self, instruction: Instruction, state: State) -> tuple[State | None, State | None]:
         """States where a branch is taken and where it is not; None where that cannot be."""
+        ...
+
+    def store_of(self, instruction: Instruction, state: State) -> str | None:
+        """The kind of a store; None if it stores nothing."""
         ...
 
     def pointer_of(self, instruction: Instruction) -> int | None:

@@ -61,7 +61,8 @@ class Proof:
     """The sections of one kernel, by the name of their function, in `sections`.
 
     Code that boot frees is not among them. `left_out` counts functions that are no product, `boot` those of boot;
-    `problems` are register writes that belong to no function, `lowers` those that end a section.
+    `lowers` are register writes that end a section, `unreached` those that no walk came to, by the name of their
+    function.
     """
 
     def __init__(self, kernel: Kernel, architecture: Architecture, graph: CallGraph, scope: Scope) -> None:
@@ -71,18 +72,41 @@ class Proof:
         self._walker = Walker(kernel, architecture, KEYS)
         self._found: dict[str, Section] = {}
         self.lowers: set[int] = set()
-        found = _writers(kernel, architecture.gate_writes)
+        self._seen: set[int] = set()
+        found = self._writers(architecture.gate_writes)
         self.left_out = [each for each in found if scope.is_left_out(each.source, each.file)]
         self.boot = [each for each in found if kernel.is_boot(each.start)]
         self.writers = [each for each in found if each not in (*self.left_out, *self.boot)]
-        stray = [each for each in architecture.gate_writes if kernel.function_at(each) is None]
-        self.problems = [
-            f"the register is written at {each:#x}, in no function" for each in stray if not kernel.is_boot(each)
-        ]
         self._walk_all()
         for function in self.writers:
             self._show_that_the_gate_comes_back(function)
+        self.unreached = self._find_unreached(architecture.gate_writes)
         self.sections = {name: section for name, section in sorted(self._found.items()) if not section.is_empty}
+
+    def _writers(self, addresses: Iterable[int]) -> list[Function]:
+        """Functions that hold one of these addresses, in themselves or in a part of them that stands elsewhere."""
+        found: dict[int, Function] = {}
+        for address in addresses:
+            found |= {each.start: each for each in self._owners(address)}
+        return [found[start] for start in sorted(found)]
+
+    def _owners(self, address: int) -> list[Function]:
+        if not self._kernel.is_loose(address):
+            return _whole(self._kernel, address)
+        starts = [start for start, places in self._graph.loose.items() if address in places]
+        return [each for start in starts for each in _whole(self._kernel, start)]
+
+    def _find_unreached(self, addresses: Iterable[int]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for address in sorted(set(addresses) - self._seen):
+            if not self._is_left_out(address):
+                function = self._kernel.function_at(address)
+                found.setdefault(function.source if function else "", []).append(self._kernel.place(address))
+        return found
+
+    def _is_left_out(self, address: int) -> bool:
+        owners = self._owners(address)
+        return self._kernel.is_boot(address) or bool(owners) and not any(map(self._is_product, owners))
 
     def _section(self, function: Function) -> Section:
         return self._found.setdefault(function.source, Section(function.source))
@@ -108,6 +132,7 @@ class Proof:
                     again |= {each.start: each for each in _whole(self._kernel, start) if self._is_product(each)}
             todo = list(again.values())
         for walk in last.values():
+            self._seen |= walk.seen
             self._add(walk)
 
     def _add(self, walk: Walk) -> None:
@@ -125,8 +150,7 @@ class Proof:
         section.raises = max(section.raises, len(walk.opened))
         section.instructions = max(section.instructions, len(walk.open_code))
         section.problems += walk.problems
-        stores = (instruction.store for instruction in walk.open_code.values())
-        section.stores |= Counter(kind for kind in stores if kind not in (None, STATE))
+        section.stores |= Counter(kind for kinds in walk.stores.values() for kind in kinds if kind != STATE)
         for name, addresses in walk.calls.items():
             section.calls.setdefault(name, set()).update(addresses)
 
@@ -143,6 +167,7 @@ class Proof:
     def _show_that_the_gate_comes_back(self, function: Function) -> None:
         for gate in _gates_of_callers(self._walker.architecture):
             walk = self._walker.walk(function, gate)
+            self._seen |= walk.seen
             if walk.problems or not all(self._comes_back(gate, found) for found in walk.exits):
                 section = self._section(function)
                 section.loses = True
@@ -162,14 +187,6 @@ def _gates_of_callers(architecture: Architecture) -> list[Gate]:
     if _SECRET in registers:
         found += [Gate(registers[_SECRET], _SECRET, lazy, pinned=1) for lazy in (0, 1)]
     return found
-
-
-def _writers(kernel: Kernel, addresses: Iterable[int]) -> list[Function]:
-    """Functions that hold one of these addresses, in themselves or in a part of them that stands elsewhere."""
-    found: dict[int, Function] = {}
-    for address in addresses:
-        found |= {each.start: each for each in _whole(kernel, address)}
-    return [found[start] for start in sorted(found)]
 
 
 def _whole(kernel: Kernel, address: int) -> list[Function]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from portcullis.core.sections.values import Known, Place, Value, join
 
 _MOST_OUTCOMES = 16  # of a comparison
+STACK = "stack"  # base of places in it, where the function was entered
 DEEPEST = 3  # nested sections that are told apart
 
 
@@ -56,18 +57,40 @@ class Tested:
 
 @dataclass(frozen=True)
 class State:
-    """Everything that is known; `memory` has places of which something is known, `flags` None when nothing is."""
+    """Everything that is known; `memory` has places of which something is known, `flags` None when nothing is.
+
+    `frame` has the registers of the stack and the frame. `exposed` is the lowest offset in the stack of which the
+    address was in another one: what is there or above may be written through pointers, and by callees.
+    """
 
     gate: Gate
     registers: tuple[Value, ...]
+    frame: tuple[int, int]
     memory: Mapping[Place, Value] = field(default_factory=dict)
     flags: Tested | None = None
+    exposed: int | None = None
 
     def with_register(self, number: int, value: Value) -> "State":
         """The same with another value in a register."""
         registers = list(self.registers)
         registers[number] = value
-        return replace(self, registers=tuple(registers), flags=self._flags_without(number))
+        exposed = self.exposed
+        if isinstance(value, Place) and value.base == STACK and self._exposes(number, value):
+            exposed = lowest(exposed, value.offset)
+        return replace(self, registers=tuple(registers), flags=self._flags_without(number), exposed=exposed)
+
+    def _exposes(self, number: int, value: Place) -> bool:
+        """Not the stack's own register, and not the address of the frame's record, where no object is."""
+        stack, frame = self.frame
+        is_record = value == self.registers[stack] and (number == frame or value == self.registers[frame])
+        return number != stack and not is_record
+
+    def after_strange_store(self) -> "State":
+        """The same after a store through a pointer that may be one to the stack."""
+        if self.exposed is None:
+            return self
+        kept = {place: value for place, value in self.memory.items() if place.offset < self.exposed}
+        return replace(self, memory=kept)
 
     def with_memory(self, place: Place, size: int, value: Value) -> "State":
         """The same after a store of `size` bytes to a known place."""
@@ -78,7 +101,7 @@ class State:
             or other.offset >= place.offset + size
             or other.offset + (what.bits // 8 if isinstance(what, Known) else 8) <= place.offset
         }
-        if isinstance(value, Known):
+        if value is not None:
             kept[place] = value
         return replace(self, memory=kept, flags=self._flags_without(place))
 
@@ -103,7 +126,13 @@ def join_states(one: State, other: State, marks: frozenset[int]) -> State:
         value = join(one.memory[place], other.memory[place], marks)
         if value is not None:
             memory[place] = value
-    return State(one.gate, registers, memory, _join_flags(one.flags, other.flags))
+    flags = _join_flags(one.flags, other.flags)
+    return State(one.gate, registers, one.frame, memory, flags, lowest(one.exposed, other.exposed))
+
+
+def lowest(one: int | None, other: int | None) -> int | None:
+    """The lower of two offsets, if there is one."""
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 def _join_flags(one: Tested | None, other: Tested | None) -> Tested | None:

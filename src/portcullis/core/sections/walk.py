@@ -28,8 +28,8 @@ class Walk:
     """What happened in one function entered with one gate.
 
     `opened` and `shut` are instructions that raised and lowered, `open_code` those that ran with the gate open,
-    `calls` the names and addresses of functions called then, `exits` the gates with which it returned, and `problems`
-    what could not be decided.
+    `stores` the kinds of those that store, `calls` the names and addresses of functions called then, `exits` the gates
+    with which it returned, and `problems` what could not be decided. `seen` has all instructions that ran.
     """
 
     function: Function
@@ -37,9 +37,11 @@ class Walk:
     opened: set[int] = field(default_factory=set)
     shut: set[int] = field(default_factory=set)
     open_code: dict[int, Instruction] = field(default_factory=dict)
+    stores: dict[int, set[str]] = field(default_factory=dict)
     calls: dict[str, set[int]] = field(default_factory=dict)
     exits: set[Gate] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
 
 
 class Walker:
@@ -55,6 +57,8 @@ class Walker:
         self.clobbers = Clobbers(self)
         self.openers: dict[int, set[Gate]] = {}
         self.shut = Gate(architecture.default)
+        self._leaves: dict[int, bool] = {}
+        self._counted: dict[tuple[int, Gate], list[Gate]] = {}
         self._always_on = {kernel.addresses[name] for name in always_on if name in kernel.addresses}
         self._patched = _ends_of_alternatives(kernel, architecture)
 
@@ -74,7 +78,19 @@ class Walker:
         """Where code begins that may stand at an address instead."""
         if address in self.architecture.gate_sites:
             return []  # the access to another backend's register
-        return [each.start for each in self.kernel.alternatives.get(address, ()) if each.size]
+        return [
+            each.site + each.length if each.callback else each.start
+            for each in self.kernel.alternatives.get(address, ())
+            if each.size or each.callback in self.architecture.nop_callbacks
+        ]
+
+    def unknown_patch(self, address: int) -> str | None:
+        """The function that decides what stands at an address, if what it may decide is not known."""
+        for each in self.kernel.alternatives.get(address, ()):
+            known = self.architecture.nop_callbacks | self.architecture.firmware_callbacks
+            if each.callback and each.callback not in known:
+                return each.callback
+        return None
 
     def switched(self, instruction: Instruction) -> list[int] | None:
         """Where a place that a static key switches may lead to; None if it is no such place."""
@@ -85,10 +101,48 @@ class Walker:
             return [jump.target if jump.when_enabled else instruction.end]
         return [jump.target, instruction.end]
 
+    def is_leaf(self, function: Function) -> bool:
+        """Whether it calls nothing and writes no register of the gate, in all of its code."""
+        if function.start not in self._leaves:
+            self._leaves[function.start] = self._look_for_calls(function)
+        return self._leaves[function.start]
+
+    def _look_for_calls(self, function: Function) -> bool:
+        address = function.start
+        while address < function.end:
+            instruction = self.architecture.decode(address)
+            if instruction is None or address in self.architecture.gate_writes:
+                return False
+            if self.unknown_patch(address) or self.calls_firmware(address):
+                return False
+            targets = [*self.patches(address), *([] if instruction.target is None else [instruction.target])]
+            leaves = not all(function.start <= target < function.end for target in targets)
+            if instruction.flow in (Flow.CALL, Flow.INDIRECT_CALL, Flow.INDIRECT_JUMP) or leaves:
+                return False
+            address = instruction.end
+        return True
+
+    def calls_firmware(self, address: int) -> bool:
+        """Whether a call of the firmware may be written over a place."""
+        found = self.kernel.alternatives.get(address, ())
+        return any(each.callback in self.architecture.firmware_callbacks for each in found)
+
+    def counted(self, function: Function | None, gate: Gate) -> list[Gate] | None:
+        """The gates with which a function comes back that counts preemption for its caller."""
+        if function is None:
+            return None
+        key = function.start, gate
+        if key not in self._counted:
+            self._counted[key] = []  # it does not call itself
+            self._counted[key] = sorted(self.walk(function, gate).exits, key=str)
+        return self._counted[key]
+
     def is_inside(self, target: int, function: Function) -> bool:
         """Whether a jump stays in a function: in its own code or a part of it that the compiler put elsewhere."""
         found = self.kernel.function_at(target)
-        return found is None or found.start == function.start or found.is_cold or function.is_cold
+        if found is None or self.kernel.is_loose(target):
+            return True
+        return found.start == function.start or found.is_cold or function.is_cold
 
     def callee(self, instruction: Instruction) -> int | None:
         """The address that a call leads to, None if that is not known."""
@@ -132,7 +186,19 @@ class _Run:
             self._step(address, self._states[address, gate])
         else:
             self._problem("it takes too many steps", self._function.start)
+        self._look_at_stores()
         return self._result
+
+    def _look_at_stores(self) -> None:
+        """What is known of addresses at the end is right for all ways."""
+        for (address, gate), state in self._states.items():
+            instruction = self._machine.decode(address)
+            if instruction is None:
+                continue
+            self._result.seen.add(address)
+            kind = self._machine.store_of(instruction, state) if self._walker.is_open(gate) else None
+            if kind is not None:
+                self._result.stores.setdefault(address, set()).add(kind)
 
     def _problem(self, what: str, address: int) -> None:
         text = f"{what} at {self._kernel.place(address)}"
@@ -158,6 +224,10 @@ class _Run:
             if self._kernel.code(address, 1):
                 self._problem("an instruction is not understood", address)
             return
+        unknown = self._walker.unknown_patch(address)
+        if unknown is not None:
+            self._problem(f"what {unknown}() writes is not known", address)
+            return
         if self._walker.is_open(state.gate):
             self._result.open_code[address] = instruction
         for fixup in self._kernel.fixups.get(address, ()):
@@ -169,6 +239,8 @@ class _Run:
             return
         for patch in self._walker.patches(address):
             self._go(patch, state)
+        if self._walker.calls_firmware(address):
+            self._call(replace(instruction, flow=Flow.INDIRECT_CALL, target=None), state)
         self._steps[instruction.flow](instruction, state)
 
     def _next(self, instruction: Instruction, state: State) -> None:
@@ -231,13 +303,18 @@ class _Run:
             return [Gate(self._machine.default, pushed=(*gate.pushed, gate.remembered)[-2:])]
         if name in POPS:
             return [replace(gate.pushed[-1], pushed=gate.pushed[:-1], pinned=gate.pinned)] if gate.pushed else [gate]
+        counted = self._walker.counted(callee, gate) if name in self._machine.counts_preemption else None
+        if not self._walker.is_open(gate) and counted is not None:
+            return counted
         if not self._walker.is_open(gate):
             opened = self._walker.openers.get(callee.start if callee else 0, ())
             return [gate, *(replace(each, pinned=gate.pinned, pushed=gate.pushed) for each in opened)]
         if name not in IGNORED:
             self._result.calls.setdefault(name, set()).add(callee.start if callee else 0)
+        if counted is not None:
+            return counted
         found = [gate]
-        if gate.held:
+        if gate.held and not (callee and self._walker.is_leaf(callee)):
             found.append(replace(gate, held=0))
         if gate.can_be_lost:
             found.append(self._walker.shut)

@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from portcullis.core.sections.conditions import assume, possible
 from portcullis.core.sections.kernel import Kernel
 from portcullis.core.sections.machine import Instruction
-from portcullis.core.sections.state import DEEPEST, Gate, State, Tested
+from portcullis.core.sections.state import DEEPEST, STACK, Gate, State, Tested
 from portcullis.core.sections.values import Known, Place, Value, apply, known, low, put_low, signed
 from portcullis.core.sections.x86_code import (
     NAMES,
     READ_ONLY,
+    STRINGS,
     Decoded,
     Decoder,
     Memory,
@@ -24,7 +26,7 @@ from portcullis.core.sections.x86_code import (
     gate_code,
     levels_of,
 )
-from portcullis.core.sections.x86_flags import Outcomes, assume, masked, outcomes, possible
+from portcullis.core.sections.x86_flags import Outcomes, masked, outcomes
 
 _LEVEL, _LAZY, _HELD, _COPY = 0, 1, 4, 8  # offsets in struct kpkeys_cpu, and bytes of its first word
 _PREEMPT_COUNT = 8  # offset in struct pcpu_hot
@@ -91,6 +93,9 @@ class X86:
     returns: frozenset[int]
     lost_in_calls = _LOST_IN_CALLS
     keeps_registers = frozenset(("__fentry__", "preempt_schedule_thunk", "preempt_schedule_notrace_thunk"))
+    counts_preemption: frozenset[str] = frozenset()
+    nop_callbacks: frozenset[str] = frozenset()
+    firmware_callbacks: frozenset[str] = frozenset()
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -106,8 +111,8 @@ class X86:
     def enter(self, gate: Gate) -> State:
         """Nothing is known but the stack pointer."""
         registers: list[Value] = [None] * len(NAMES)
-        registers[_RSP] = Place("stack", 0)
-        return State(gate, tuple(registers))
+        registers[_RSP] = Place(STACK, 0)
+        return State(gate, tuple(registers), (_RSP, _RBP))
 
     def decode(self, address: int) -> Instruction | None:
         """The instruction at an address, None where there is none."""
@@ -129,7 +134,7 @@ class X86:
     def after_call(self, state: State, changed: frozenset[int]) -> State:
         """Registers that the function changes are not known."""
         registers = tuple(None if number in changed else value for number, value in enumerate(state.registers))
-        return replace(state, registers=registers, flags=None)
+        return replace(state, registers=registers, flags=None).after_strange_store()
 
     def after_fault(self, state: State) -> State:
         """A handler may change any register but the stack's."""
@@ -147,6 +152,10 @@ class X86:
         """A comparison decides, and says more of what was compared."""
         condition = instruction.raw.name[1:]
         return assume(state, condition, True), assume(state, condition, False)
+
+    def store_of(self, instruction: Instruction, state: State) -> str | None:
+        """The kind of a store, which the instruction alone says."""
+        return instruction.store
 
     def execute(self, instruction: Instruction, state: State) -> Iterable[State]:
         """States behind the instruction: more than one if the gate is written with more than one value."""
@@ -212,6 +221,8 @@ class X86:
             place = self._place(operand, state)
             if place is not None:
                 return (state.with_memory(place, operand.bits // 8, low(value, operand.bits)),)
+            if not operand.per_cpu and operand.absolute is None:
+                return (state.after_strange_store(),)
         return (state,)
 
     @staticmethod
@@ -260,6 +271,8 @@ class X86:
             registers[_RSP] = self._stack_after(decoded, state)
         flags = state.flags if decoded.name in _KEEP_FLAGS else None
         after = replace(state, registers=tuple(registers), flags=flags)
+        if decoded.name in STRINGS:
+            return (after.after_strange_store(),)
         if decoded.operands and isinstance(decoded.operands[0], Memory) and decoded.name not in READ_ONLY:
             return self._write(decoded.operands[0], None, after)
         return (after,)

@@ -74,7 +74,7 @@ READ_ONLY = frozenset(
 _RETURNS = frozenset(
     ["ret", "retq", "retf", "retfq", "iret", "iretd", "iretq", "sysret", "sysretq", "sysexit", "sysexitq", "uiret"]
 )
-_STRINGS = frozenset(["stosb", "stosw", "stosd", "stosq", "movsb", "movsw", "movsd", "movsq", "insb", "insw", "insd"])
+STRINGS = frozenset(["stosb", "stosw", "stosd", "stosq", "movsb", "movsw", "movsd", "movsq", "insb", "insw", "insd"])
 
 
 def _register_numbers() -> dict[int, tuple[int, int]]:
@@ -193,7 +193,7 @@ class Decoder:
     def _kind(self, memory: Memory, name: str, atomic: bool) -> str:
         if memory.per_cpu:
             return self._per_cpu_kind(memory)
-        if name in _STRINGS:
+        if name in STRINGS:
             return machine.STRING
         if memory.absolute is not None:
             return f"{machine.GLOBAL} {self._kernel.object_at(memory.absolute) or '?'}"
