@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from portcullis.cli import main
-from portcullis.core.elf import EM_X86_64
+from portcullis.core.elf import EM_AARCH64, EM_X86_64
 from portcullis.core.sections.audit import audit, list_of
 from portcullis.core.sections.graph import Reach
 from portcullis.core.sections.listing import Finding, compare, parse_listing, slack
@@ -175,8 +175,9 @@ def test_a_write_of_the_register_that_nothing_reaches(tmp_path):
     assert audit(image, "default", parse_listing(known)).problems == ()
 
 
-def test_the_committed_list_can_be_read():
-    listing = list_of(EM_X86_64)
+@pytest.mark.parametrize("machine", [EM_X86_64, EM_AARCH64])
+def test_the_committed_list_can_be_read(machine):
+    listing = list_of(machine)
     assert any(row.not_closed for row in listing.rows)
     assert all((row.why or row.not_closed).endswith(".") for row in (*listing.rows, *listing.helpers))
     with pytest.raises(ValueError, match="no list"):

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.elf import EM_X86_64, Image
+from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image
+from portcullis.core.sections.arm64 import Arm64
 from portcullis.core.sections.graph import CallGraph
 from portcullis.core.sections.kernel import Kernel
 from portcullis.core.sections.listing import Finding, Listing, compare, parse_listing, slack
@@ -14,7 +15,10 @@ from portcullis.core.sections.proof import Proof, Scope
 from portcullis.core.sections.x86 import X86
 
 _FOLDER = Path(__file__).parents[2] / "data" / "sections"
-_ARCHITECTURES: Mapping[int, tuple[str, Callable[[Kernel], Architecture]]] = {EM_X86_64: ("x86", X86)}
+_ARCHITECTURES: Mapping[int, tuple[str, Callable[[Kernel], Architecture]]] = {
+    EM_X86_64: ("x86", X86),
+    EM_AARCH64: ("arm64", Arm64),
+}
 
 
 @dataclass(frozen=True)
