@@ -154,6 +154,18 @@ def test_the_access_of_another_backend_is_not_followed(sections):
     assert not found.returns_open
 
 
+CR0 = "mov %cr0, %rcx\nand ${bit}, %eax\nshl $13, %eax\nbtr $16, %ecx\nor %eax, %ecx\nmov %rcx, %cr0"
+
+
+def test_other_backends_are_accessed_alike(tmp_path):
+    body = "mov $0x40, %eax\n7: mov $0x6e1, %ecx\nxor %edx, %edx\nwrmsr\nlower\nret"
+    for bit, places in (("8", {"f+0x1c"}), ("4", {"f+0x5", "f+0x1c"})):
+        patch = ALTERNATIVE.format(code=CR0.format(bit=bit), site="7b", length=9)
+        found = prove(assemble(tmp_path, function(body + patch))).unlike
+        assert {place for place in found if place.startswith("f")} == places
+    assert prove(assemble(tmp_path, function(body))).unlike == []
+
+
 def test_the_exception_table_is_followed(sections):
     body = """
     raise

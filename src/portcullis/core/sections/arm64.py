@@ -49,6 +49,7 @@ class Arm64:
     lost_in_calls = frozenset((*range(19), LINK))
     keeps_registers: frozenset[str] = frozenset()
     gate_sites: frozenset[int] = frozenset()
+    unlike: frozenset[int] = frozenset()
     nop_callbacks = frozenset(("alt_cb_patch_nops", "kpkeys_pauth_patch", "spectre_v4_patch_fw_mitigation_enable"))
     firmware_callbacks = frozenset(("smccc_patch_fw_mitigation_conduit",))
     counts_preemption = frozenset(

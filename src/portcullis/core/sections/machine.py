@@ -61,6 +61,7 @@ class Architecture(Protocol):
     marks: frozenset[int]  # numbers that decide about the gate
     gate_writes: frozenset[int]  # addresses of instructions that write the register
     gate_sites: frozenset[int]  # where code that is an alternative for another backend begins
+    unlike: frozenset[int]  # those of them where that code does something else
     returns: frozenset[int]  # functions to which a jump is a return
     lost_in_calls: frozenset[int]  # registers that a function need not preserve
     keeps_registers: frozenset[str]  # functions that change no register of their caller

@@ -62,7 +62,7 @@ class Proof:
 
     Code that boot frees is not among them. `left_out` counts functions that are no product, `boot` those of boot;
     `lowers` are register writes that end a section, `unreached` those that no walk came to, by the name of their
-    function.
+    function; `unlike` are accesses whose code for another backend does something else.
     """
 
     def __init__(self, kernel: Kernel, architecture: Architecture, graph: CallGraph, scope: Scope) -> None:
@@ -81,6 +81,7 @@ class Proof:
         for function in self.writers:
             self._show_that_the_gate_comes_back(function)
         self.unreached = self._find_unreached(architecture.gate_writes)
+        self.unlike = [kernel.place(each) for each in sorted(architecture.unlike) if not self._is_left_out(each)]
         self.sections = {name: section for name, section in sorted(self._found.items()) if not section.is_empty}
 
     def _writers(self, addresses: Iterable[int]) -> list[Function]:

@@ -268,3 +268,20 @@ def levels_of(constants: set[int]) -> tuple[int, dict[int, int]]:
     if default & secrets:
         levels[2] = default & ~(state | secrets)
     return default, levels
+
+
+def unlike_accesses(kernel: Kernel, sites: frozenset[int], shut: int, opened: int) -> frozenset[int]:
+    """Accesses to IA32_PKRS that are no others for write protection; none if the kernel has no such backend.
+
+    Its code sets CR0.WP if the value denies stores to the gate's state, and reads CR0.WP as the one value or the other.
+    So what is shown with the one register holds with the other one.
+    """
+    write = bytes.fromhex("0f20c1 83e008 c1e00d 0fbaf110 09c1 0f22c1")
+    read = bytes.fromhex("0f20c0 0fbae010 19c0") + bytes((0x83, 0xE0, shut & ~opened, 0x83, 0xC8, opened))
+    found = set()
+    for site in sites:
+        wanted = write if kernel.code(site + 7, 2) == _WRMSR[2:] else read
+        codes = [kernel.code(each.start, each.size) for each in kernel.alternatives.get(site, ())]
+        if codes != [wanted]:
+            found.add(site)
+    return frozenset(found) if any(site in kernel.alternatives for site in sites) else frozenset()
