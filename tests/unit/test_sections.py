@@ -154,6 +154,13 @@ def test_the_access_of_another_backend_is_not_followed(sections):
     assert not found.returns_open
 
 
+def test_a_call_through_pv_ops_becomes_a_call_of_what_is_there(sections):
+    body = "raise\n7: call *pv_ops(%rip)\nlower\nret"
+    body += ALTERNATIVE.format(code="call other", site="7b", length=6).replace(".long 5", ".long 0x20005")
+    body += "\n.data\n.type pv_ops, @object\npv_ops: .quad callee\n.size pv_ops, 8\n.text"
+    assert set(sections(function(body))["f"].calls) == {"callee"}
+
+
 CR0 = "mov %cr0, %rcx\nand ${bit}, %eax\nshl $13, %eax\nbtr $16, %ecx\nor %eax, %ecx\nmov %rcx, %cr0"
 
 

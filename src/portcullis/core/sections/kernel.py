@@ -225,6 +225,8 @@ class Kernel:
             tables.jumps[place + code] = Jump(place + 4 + target, switched, not key & _BRANCH)
         for place, found in self._entries("__alt_instructions", "__alt_instructions_end", layout.alternative):
             site, start, feature, length, size = found
+            if feature & layout.calls_pointed:
+                continue
             callback = self._callback(place + 4 + start) if feature & layout.calls_back else ""
             tables.alternatives[place + site].append(
                 Alternative(place + site, length, place + 4 + start, 0 if callback else size, callback)
@@ -257,10 +259,12 @@ class Kernel:
 class _Layout:
     alternative: str
     fixup: str
-    calls_back: int  # bit of an alternative's feature: a function decides
+    # Bits of an alternative's feature.
+    calls_back: int  # a function decides
+    calls_pointed: int  # a call of what the pointer has that the original calls through
 
 
 _TABLE_LAYOUTS = {
-    EM_X86_64: _Layout(alternative="<iiIBB", fixup="<iii", calls_back=0),
-    EM_AARCH64: _Layout(alternative="<iiHBB", fixup="<iihh", calls_back=0x8000),
+    EM_X86_64: _Layout(alternative="<iiIBB", fixup="<iii", calls_back=0, calls_pointed=0x20000),
+    EM_AARCH64: _Layout(alternative="<iiHBB", fixup="<iihh", calls_back=0x8000, calls_pointed=0),
 }
