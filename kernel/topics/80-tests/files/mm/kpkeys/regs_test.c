@@ -15,6 +15,7 @@
 
 #ifdef CONFIG_X86_64
 #include <asm/fsgsbase.h>
+#include <asm/desc.h>
 #include <asm/irq_regs.h>
 #include <asm/processor.h>
 #endif
@@ -327,6 +328,52 @@ static void test_tss_is_state(struct kunit *test)
 				arch_kpkeys_addr_pkey((unsigned long)&tss->entry_scratch));
 	}
 }
+
+/* It says where the TSS is, and to NMIs which CPU this is. */
+static void test_gdt_is_state(struct kunit *test)
+{
+	struct desc_struct *entry, old;
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		entry = get_cpu_gdt_rw(cpu) + GDT_ENTRY_CPUNODE;
+		old = *entry;
+		KUNIT_EXPECT_EQ(test, cpu, get_desc_limit(entry) & VDSO_CPUNODE_MASK);
+		KUNIT_EXPECT_EQ(test, -EFAULT,
+				copy_to_kernel_nofault(entry, &old, sizeof(old)));
+		KUNIT_EXPECT_EQ(test, KPKEYS_PKEY_STATE,
+				arch_kpkeys_addr_pkey((unsigned long)entry));
+	}
+}
+
+static u64 load_segment(u64 word)
+{
+	u64 *slot = (u64 *)&current->thread.tls_array[1], old = *slot, seen;
+
+	guard(preempt)();
+	*slot = word;
+	load_TLS(&current->thread, smp_processor_id());
+	seen = *(u64 *)(get_current_gdt_rw() + GDT_ENTRY_TLS_MIN + 1);
+	*slot = old;
+	load_TLS(&current->thread, smp_processor_id());
+	return seen;
+}
+
+#define DATA_OF_USER	0x00cff3000000ffffUL
+#define CALL_GATE	0x0000ec0000100000UL	/* for everybody */
+#define CODE_OF_KERNEL	0x00af9b000000ffffUL
+#define FREE_TSS	0x0000890000000067UL
+
+/* A task's segments are ordinary memory. */
+static void test_forged_segment(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, DATA_OF_USER, load_segment(DATA_OF_USER));
+	KUNIT_EXPECT_EQ(test, 0, load_segment(0));
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	KUNIT_EXPECT_EQ(test, 0, load_segment(CALL_GATE));
+	KUNIT_EXPECT_EQ(test, 0, load_segment(CODE_OF_KERNEL));
+	KUNIT_EXPECT_EQ(test, 0, load_segment(FREE_TSS));
+}
 #endif
 
 static struct kunit_case regs_cases[] = {
@@ -340,6 +387,8 @@ static struct kunit_case regs_cases[] = {
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(test_trap_keeps_gs_base),
 	KUNIT_CASE(test_tss_is_state),
+	KUNIT_CASE(test_gdt_is_state),
+	KUNIT_CASE(test_forged_segment),
 #endif
 	{}
 };

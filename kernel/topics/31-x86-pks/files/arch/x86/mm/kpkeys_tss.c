@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kernel protection keys: the page of a TSS that the CPU reads. */
+/* Kernel protection keys: the pages of a TSS and a GDT that the CPU reads. */
 #include <linux/cc_platform.h>
 #include <linux/init.h>
 #include <linux/kpkeys_arch.h>
@@ -7,6 +7,8 @@
 
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
+#include <asm/desc.h>
+#include <asm/kpkeys_gdt.h>
 #include <asm/kpkeys_tss.h>
 #include <asm/page_64_types.h>
 
@@ -28,18 +30,23 @@ static void __init fill(struct x86_hw_tss *tss, unsigned int cpu)
 }
 
 /**
- * arch_kpkeys_cpu_page - the page of a CPU's TSS that the CPU reads
+ * arch_kpkeys_cpu_page - the pages that the CPU reads of its own
  * @cpu: any that there may be
+ * @nr: which one: of the TSS, the GDT
  *
  * Nobody writes the stacks again: a CPU that starts later would take them from
  * ordinary memory.
  *
- * Return: the page, or NULL in an SEV-ES guest, where NMIs change a stack.
+ * Return: the page, or NULL. In an SEV-ES guest NMIs change a stack.
  */
-void * __init arch_kpkeys_cpu_page(unsigned int cpu)
+void * __init arch_kpkeys_cpu_page(unsigned int cpu, unsigned int nr)
 {
 	struct tss_struct *tss = &per_cpu(cpu_tss_rw, cpu);
 
+	if (nr) {
+		kpkeys_fill_gdt(cpu);
+		return &per_cpu(gdt_page, cpu);
+	}
 	fill(&tss->x86_tss, cpu);
 	return cc_platform_has(CC_ATTR_GUEST_STATE_ENCRYPT) ? NULL : tss;
 }

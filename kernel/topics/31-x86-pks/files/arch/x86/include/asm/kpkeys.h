@@ -77,8 +77,8 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 #define ARCH_KPKEYS_REGS_IP	16
 #define ARCH_KPKEYS_TRAP_SIZE	2
 
-/* That of its TSS: see <asm/kpkeys_tss.h>. */
-#define ARCH_KPKEYS_CPU_PAGE
+/* Of its TSS, its GDT: see <asm/kpkeys_tss.h>, <asm/kpkeys_gdt.h>. */
+#define ARCH_KPKEYS_CPU_PAGES	2
 
 /* Table walks see entries in program order: nothing to defer. */
 #define ARCH_KPKEYS_PUBLISHES	0

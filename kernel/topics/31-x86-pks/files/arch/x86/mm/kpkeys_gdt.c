@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Kernel protection keys: the GDT, and who may write which word of it. */
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include <asm/cpu_entry_area.h>
+#include <asm/desc.h>
+#include <asm/kpkeys_gdt.h>
+#include <asm/segment.h>
+#include <asm/topology.h>
+
+/* Words of a descriptor */
+#define LIMIT		(0xffffUL | 0xfUL << 48)
+#define ACCESSED	BIT_ULL(40)
+#define NOT_SYSTEM	BIT_ULL(44)
+#define USER		(3ULL << 45)
+#define PRESENT		BIT_ULL(47)
+#define LONG_MODE	BIT_ULL(53)
+#define TYPE(type)	((u64)(type) << 40)
+
+#define gdt_word(entry)	(*(u64 __percpu *)&gdt_page.gdt[entry])
+
+static u64 limit_bits(u64 limit)
+{
+	return (limit & 0xffff) | (limit & 0xf0000) << 32;
+}
+
+static u64 base_bits(u64 base)
+{
+	return (base & 0xffffff) << 16 | (base & 0xff000000) << 32;
+}
+
+/* Of one that is no code or data; its other word is the rest of the base. */
+static u64 system_segment(u64 base, u64 limit, unsigned int type)
+{
+	return base_bits(base) | limit_bits(limit) | TYPE(type) | PRESENT;
+}
+
+/**
+ * kpkeys_fill_gdt - write what a CPU would write to its GDT when it starts
+ * @cpu: any that there may be
+ *
+ * And where the GDT is, which LGDT takes from the same page.
+ */
+void __init kpkeys_fill_gdt(unsigned int cpu)
+{
+	struct gdt_page *page = &per_cpu(gdt_page, cpu);
+	u64 tss = (u64)&get_cpu_entry_area(cpu)->tss.x86_tss, *word = (u64 *)page->gdt;
+
+	word[GDT_ENTRY_CPUNODE] = raw_cpu_read(gdt_word(GDT_ENTRY_CPUNODE)) & ~LIMIT;
+	word[GDT_ENTRY_CPUNODE] |=
+		limit_bits(vdso_encode_cpunode(cpu, early_cpu_to_node(cpu)));
+	word[GDT_ENTRY_TSS] = system_segment(tss, __KERNEL_TSS_LIMIT, DESC_TSS);
+	word[GDT_ENTRY_TSS + 1] = tss >> 32;
+	page->direct = (struct desc_ptr){ GDT_SIZE - 1, (u64)page->gdt };
+	page->fixed = (struct desc_ptr){ GDT_SIZE - 1, (u64)get_cpu_gdt_ro(cpu) };
+}
+
+/**
+ * kpkeys_load_gdt - have this CPU use its GDT by the address that is read-only
+ */
+void kpkeys_load_gdt(void)
+{
+	asm volatile("lgdt " __percpu_arg([at])
+		     : : [at] "m" (__my_cpu_var(gdt_page.fixed)));
+}
+
+/**
+ * kpkeys_load_tr - have this CPU load its TSS
+ *
+ * With preemption off. LTR wants a TSS that is not busy, and writes that it is.
+ */
+void kpkeys_load_tr(void)
+{
+	u64 tss = raw_cpu_read(gdt_word(GDT_ENTRY_TSS)) & ~TYPE(0xf);
+
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(gdt_word(GDT_ENTRY_TSS), tss | TYPE(DESC_TSS));
+	asm volatile("lgdt " __percpu_arg([direct]) "\n\t"
+		     "ltr %w[tss]\n\t"
+		     "lgdt " __percpu_arg([fixed])
+		     : : [direct] "m" (__my_cpu_var(gdt_page.direct)),
+			 [fixed] "m" (__my_cpu_var(gdt_page.fixed)),
+			 [tss] "r" (GDT_ENTRY_TSS * 8) : "memory");
+}
+EXPORT_SYMBOL_GPL(kpkeys_load_tr);
+
+/* Empty, or data or code of user space: no gate, no TSS. */
+static __always_inline bool is_users(u64 word)
+{
+	const u64 must = ACCESSED | NOT_SYSTEM | USER;
+
+	return !word || (word & (must | LONG_MODE)) == must;
+}
+
+static bool refuse_tls(const struct thread_struct *t)
+{
+	return kpkeys_refuse("loading", "a segment of the kernel", t,
+			     container_of(t, struct task_struct, thread));
+}
+
+static __always_inline void load_one(const struct thread_struct *t, const int i)
+{
+	u64 word = READ_ONCE(*(const u64 *)&t->tls_array[i]);
+
+	if (word == raw_cpu_read(gdt_word(GDT_ENTRY_TLS_MIN + i)))
+		return;
+	if (unlikely(!is_users(word)) && refuse_tls(t))
+		word = 0;
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(gdt_word(GDT_ENTRY_TLS_MIN + i), word);
+}
+
+/**
+ * kpkeys_load_tls - give this CPU the segments of a task
+ * @t: the task's
+ *
+ * With preemption off. What the CPU has already is not written again.
+ */
+void kpkeys_load_tls(const struct thread_struct *t)
+{
+	BUILD_BUG_ON(GDT_ENTRY_TLS_ENTRIES != 3);
+	load_one(t, 0);
+	load_one(t, 1);
+	load_one(t, 2);
+}
+
+/**
+ * kpkeys_set_ldt_desc - say where this CPU's LDT is
+ * @base: its address
+ * @limit: its last byte
+ *
+ * With preemption off. The LDT itself is ordinary memory.
+ */
+void kpkeys_set_ldt_desc(unsigned long base, unsigned int limit)
+{
+	u64 word = system_segment(base, limit & 0xffff, DESC_LDT);
+
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(gdt_word(GDT_ENTRY_LDT), word);
+	raw_cpu_write(gdt_word(GDT_ENTRY_LDT + 1), base >> 32);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_ldt_desc);
+
+/**
+ * kpkeys_set_node - say which node this CPU is on
+ * @cpudata: what vdso_encode_cpunode() gives
+ *
+ * The number of the CPU stays.
+ */
+void kpkeys_set_node(unsigned long cpudata)
+{
+	u64 old = raw_cpu_read(gdt_word(GDT_ENTRY_CPUNODE)), word;
+
+	word = old & ~limit_bits(~VDSO_CPUNODE_MASK);
+	word |= limit_bits(cpudata & ~VDSO_CPUNODE_MASK);
+	if (word == old)
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(gdt_word(GDT_ENTRY_CPUNODE), word);
+}
