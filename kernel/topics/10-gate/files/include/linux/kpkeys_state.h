@@ -14,6 +14,8 @@
 #include <asm/page.h>
 #include <asm/percpu.h>
 
+struct task_struct;
+
 /* Task, softirq, hardirq, NMI, machine check and exceptions in each of them */
 #define KPKEYS_MAX_SAVED	16
 #define KPKEYS_MAG_SIZE		64
@@ -47,17 +49,36 @@ struct kpkeys_magazine {
 };
 
 /**
+ * struct kpkeys_refusal - what a CPU refused and has not dealt with yet
+ * @what: was to be done
+ * @of: to what
+ * @at: address of it
+ * @task: who asked for it, or was interrupted
+ * @is_task: the former
+ */
+struct kpkeys_refusal {
+	const char		*what;
+	const char		*of;
+	const void		*at;
+	struct task_struct	*task;
+	bool			is_task;
+};
+
+/**
  * struct kpkeys_cpu - one CPU's gate; pages of its own with KPKEYS_PKEY_STATE
- * @word: all zero when the gate is shut and nothing is saved
+ * @word: all zero when the gate is shut, nothing is saved and nothing to report
  * @level: copy of the current level
  * @lazy_depth: nesting of lazy-MMU sections
  * @nr_saved: interrupted sections in @saved
  * @unpublished: the section's end has to publish what was written in it
  * @held: see kpkeys_is_held()
+ * @refused: @refusal is yet to be reported
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
  * @in_use: this CPU runs, and must be asked to forget mappings
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
+ * @nr_refused: how often it refused something
+ * @refusal: the first of what it has not reported
  * @saved: interrupted sections, innermost last
  * @mag: page-table pages ready for use
  * @regs: the frames of @saved, word by word
@@ -71,12 +92,15 @@ struct kpkeys_cpu {
 			u8		nr_saved;
 			bool		unpublished;
 			u8		held;
+			bool		refused;
 		};
 	};
 	bool				audit_armed;
 	unsigned long			audit_flags;
 	bool				in_use;
 	s64				flushed;
+	unsigned long			nr_refused;
+	struct kpkeys_refusal		refusal;
 	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
 	struct kpkeys_magazine		mag;
 	unsigned long			regs[KPKEYS_MAX_SAVED][ARCH_KPKEYS_REGS];

@@ -235,13 +235,19 @@ noinstr void __kpkeys_pop_regs(struct pt_regs *regs)
 	__kpkeys_pop((unsigned long)regs);
 }
 
-/* Forget everything: the code that was interrupted goes on with a shut gate. */
+/*
+ * Forget everything: the code that was interrupted goes on with a shut gate.
+ * But what is yet to be reported.
+ */
 static __always_inline void close_gate(void)
 {
+	bool refused = raw_cpu_read(kpkeys_cpu.refused);
+
 	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
 	__kpkeys_publish();
 	__kpkeys_set_held(false);
 	raw_cpu_write(kpkeys_cpu.word, 0);
+	raw_cpu_write(kpkeys_cpu.refused, refused);
 	__kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 }
 
@@ -290,9 +296,17 @@ void __kpkeys_close_for_switch(void)
 
 /**
  * __kpkeys_close_for_user - close a gate somebody left open
+ *
+ * And deal with a refusal, if no interrupt has: to user space the gate is shut.
  */
 void __kpkeys_close_for_user(void)
 {
+	bool refused = raw_cpu_read(kpkeys_cpu.refused);
+
+	if (refused && !raw_cpu_read(kpkeys_cpu.level))
+		kpkeys_finish_refusal();
+	if (refused && !__kpkeys_is_open(true))
+		return;
 	close_gate();
 	raw_cpu_inc(kpkeys_counters.left_open);
 	pr_err("section left open by %s[%d] on return to user space\n",

@@ -3,6 +3,7 @@
 #ifndef _MM_KPKEYS_INTERNAL_H
 #define _MM_KPKEYS_INTERNAL_H
 
+#include <linux/irq_work.h>
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/list.h>
@@ -152,6 +153,8 @@ bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
 bool kpkeys_frames_are_hole(unsigned long index);
 bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
+void kpkeys_finish_refusal(void);
+DECLARE_PER_CPU(struct irq_work, kpkeys_refusal_work);
 
 /* links.c */
 enum kpkeys_put { KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_GONE };

@@ -86,6 +86,17 @@ static void show_event(struct seq_file *m, const char *name,
 	show(m, name, atomic_long_read(event));
 }
 
+/* Of violations, those that are counted in keyed memory. */
+static unsigned long refusals(void)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(kpkeys_cpu.nr_refused, cpu);
+	return sum;
+}
+
 static int stats_show(struct seq_file *m, void *v)
 {
 	const struct kpkeys_events *e = &kpkeys_events;
@@ -100,6 +111,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "exceptions_open", SUM(exceptions_open));
 	show(m, "left_open", SUM(left_open));
 	show(m, "violations", SUM(violations));
+	show(m, "refusals", refusals());
 	show(m, "searched", SUM(searched));
 	show_event(m, "pool_refills", &e->pool_refills);
 	show_event(m, "pool_refill_failures", &e->pool_refill_failures);

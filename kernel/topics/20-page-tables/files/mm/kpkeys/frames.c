@@ -243,25 +243,7 @@ const char *kpkeys_frame_name(unsigned long pfn)
 	return frame_names[kpkeys_frame(pfn)];
 }
 
-/**
- * struct refusal - what this CPU refused and has not dealt with yet
- * @what: was to be done, or NULL
- * @of: to what
- * @at: address of it
- * @task: who asked for it, or was interrupted
- * @is_task: the former
- */
-struct refusal {
-	const char		*what;
-	const char		*of;
-	const void		*at;
-	struct task_struct	*task;
-	bool			is_task;
-};
-
-static DEFINE_PER_CPU(struct refusal, refusal);
-
-static void print_refusal(const struct refusal *r)
+static void print_refusal(const struct kpkeys_refusal *r)
 {
 	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
 
@@ -272,41 +254,69 @@ static void print_refusal(const struct refusal *r)
 		       kpkeys_mode_names[kpkeys_state.mode]);
 }
 
-/* From an interrupt: the gate may be open, and locks held, where it happens. */
-static void finish_refusal(struct irq_work *work)
+static bool take_refusal(struct kpkeys_refusal *r)
 {
-	struct refusal *r = this_cpu_ptr(&refusal);
-
-	if (!r->what)
-		return;
-	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
-	print_refusal(r);
-	if (kpkeys_state.mode == KPKEYS_ENFORCE && r->is_task &&
-	    !(r->task->flags & PF_KTHREAD))
-		send_sig(SIGKILL, r->task, 1);
-	put_task_struct(r->task);
-	r->what = NULL;
+	guard(irqsave)();
+	if (!raw_cpu_read(kpkeys_cpu.refused))
+		return false;
+	r->what = raw_cpu_read(kpkeys_cpu.refusal.what);
+	r->of = raw_cpu_read(kpkeys_cpu.refusal.of);
+	r->at = raw_cpu_read(kpkeys_cpu.refusal.at);
+	r->task = raw_cpu_read(kpkeys_cpu.refusal.task);
+	r->is_task = raw_cpu_read(kpkeys_cpu.refusal.is_task);
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(kpkeys_cpu.refused, false);
+	return true;
 }
 
-static DEFINE_PER_CPU(struct irq_work, refusal_work) =
-	IRQ_WORK_INIT(finish_refusal);
+/**
+ * kpkeys_finish_refusal - report what this CPU refused, if it has not yet
+ *
+ * And kill who asked for it. With the gate shut.
+ */
+void kpkeys_finish_refusal(void)
+{
+	struct kpkeys_refusal r;
+
+	if (!take_refusal(&r))
+		return;
+	if (kpkeys_state.mode == KPKEYS_ENFORCE && r.is_task &&
+	    !(r.task->flags & PF_KTHREAD))
+		send_sig(SIGKILL, r.task, 1);
+	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
+	print_refusal(&r);
+	put_task_struct(r.task);
+}
+
+/* From an interrupt: the gate may be open, and locks held, where it happens. */
+static void finish_soon(struct irq_work *work)
+{
+	kpkeys_finish_refusal();
+}
+
+/* Who forges it finds the refusal dealt with on the way to user space. */
+DEFINE_PER_CPU(struct irq_work, kpkeys_refusal_work) =
+	IRQ_WORK_INIT(finish_soon);
 
 static void note_refusal(const char *what, const char *of, const void *at,
 			 struct task_struct *task, bool is_task)
 {
-	struct refusal *r;
-
 	guard(irqsave)();
 	raw_cpu_inc(kpkeys_counters.violations);
-	r = this_cpu_ptr(&refusal);
-	if (r->what)
+	scoped_guard(kpkeys_hardened_pgtables)
+		raw_cpu_inc(kpkeys_cpu.nr_refused);
+	if (raw_cpu_read(kpkeys_cpu.refused))
 		return;
-	r->of = of;
-	r->at = at;
-	r->task = get_task_struct(task ?: current);
-	r->is_task = is_task;
-	r->what = what;
-	irq_work_queue(this_cpu_ptr(&refusal_work));
+	task = get_task_struct(task ?: current);
+	scoped_guard(kpkeys_hardened_pgtables) {
+		raw_cpu_write(kpkeys_cpu.refusal.what, what);
+		raw_cpu_write(kpkeys_cpu.refusal.of, of);
+		raw_cpu_write(kpkeys_cpu.refusal.at, at);
+		raw_cpu_write(kpkeys_cpu.refusal.task, task);
+		raw_cpu_write(kpkeys_cpu.refusal.is_task, is_task);
+		raw_cpu_write(kpkeys_cpu.refused, true);
+	}
+	irq_work_queue(this_cpu_ptr(&kpkeys_refusal_work));
 }
 
 /**

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* KUnit tests: what x86-64 must not believe ordinary memory about. */
+/*
+ * KUnit tests: what x86-64 must not believe ordinary memory about, and that the
+ * checker finds registers that do not protect.
+ */
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mem_encrypt.h>
+#include <linux/mm.h>
 
 #include <asm/desc.h>
 #include <asm/kpkeys_mm.h>
@@ -73,11 +77,33 @@ static void test_copy_of_cr4(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, forged, cr4);
 }
 
+/* The work that reports it is ordinary memory, and says that it is under way. */
+static void test_refusal_is_not_lost(struct kunit *test)
+{
+	struct irq_work *work;
+	bool before, after;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled());
+	guard(irqsave)();
+	work = this_cpu_ptr(&kpkeys_refusal_work);
+	atomic_set(&work->node.a_flags, IRQ_WORK_CLAIMED);
+	kpkeys_refuse_quietly("test", "a refusal", work);
+	atomic_set(&work->node.a_flags, 0);
+	before = raw_cpu_read(kpkeys_cpu.refused);
+	kpkeys_task_switch();
+	before = before && raw_cpu_read(kpkeys_cpu.refused);
+	kpkeys_exit_to_user(false);
+	after = raw_cpu_read(kpkeys_cpu.refused);
+	KUNIT_EXPECT_TRUE(test, before);
+	KUNIT_EXPECT_FALSE(test, after);
+}
+
 static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
 	KUNIT_CASE(test_copy_of_cr4),
+	KUNIT_CASE(test_refusal_is_not_lost),
 	{}
 };
 
