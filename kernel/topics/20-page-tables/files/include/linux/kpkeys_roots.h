@@ -17,29 +17,34 @@ struct task_struct;
 #ifdef KPKEYS_BUILT_IN
 
 /* A record's number: its page, and where it is there. All numbers exist. */
-#define KPKEYS_ROOT_PAGES	4096
-#define KPKEYS_ROOT_SHIFT	20
+#define KPKEYS_ROOT_PAGES	8192
+#define KPKEYS_ROOT_SHIFT	19
+#define KPKEYS_ROOT_CHAINS	1024
 
 /**
  * struct kpkeys_root - record of a root, in a page of the pool
  * @mm: whose it is, or NULL: free; kpkeys_no_root: of an mm that is gone
  * @pgd: the root, or the number of the next free record
+ * @next: number of the next one in the chain of @mm, or 0
  */
 struct kpkeys_root {
 	struct mm_struct	*mm;
 	pgd_t			*pgd;
-};
+	unsigned int		next;
+} __aligned(32);
 
 /**
  * struct kpkeys_roots - the records; whole pages with KPKEYS_PKEY_STATE
  * @page: records by page; one page without any stands for all that are missing
  * @nr_pages: how many are there
  * @free: number of the first free record, 0 for none; that is init_mm's
+ * @chain: numbers of the records of mms, by the address of the mm
  */
 struct kpkeys_roots {
 	struct kpkeys_root	*page[KPKEYS_ROOT_PAGES];
 	unsigned int		nr_pages;
 	unsigned int		free;
+	unsigned int		chain[KPKEYS_ROOT_CHAINS];
 } __aligned(PAGE_SIZE);
 
 extern struct kpkeys_roots kpkeys_roots;

@@ -7,9 +7,11 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/export.h>
+#include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/kpkeys_ptp.h>
 #include <linux/kpkeys_roots.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/panic.h>
@@ -50,20 +52,66 @@ static void set_root(unsigned int nr, struct mm_struct *mm, pgd_t *pgd)
 	root->mm = mm;
 }
 
-/* The first record of all is init_mm's and never free. */
+static __always_inline unsigned int chain_of(const struct mm_struct *mm)
+{
+	return hash_ptr(mm, ilog2(KPKEYS_ROOT_CHAINS));
+}
+
+/* The record of an mm, whatever the mm says. That of init_mm is in no chain. */
+static __always_inline unsigned int find(const struct mm_struct *mm)
+{
+	unsigned int nr = READ_ONCE(kpkeys_roots.chain[chain_of(mm)]);
+
+	while (nr && READ_ONCE(__kpkeys_root_at(nr)->mm) != mm)
+		nr = READ_ONCE(__kpkeys_root_at(nr)->next);
+	return nr;
+}
+
+static __always_inline bool has_root(const struct mm_struct *mm)
+{
+	return mm == &init_mm || find(mm);
+}
+
+/* In a section. */
+static __always_inline void add_to_chain(unsigned int nr)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+	unsigned int *chain = &kpkeys_roots.chain[chain_of(root->mm)];
+
+	root->next = *chain;
+	WRITE_ONCE(*chain, nr);
+}
+
+/* In a section. Who is at the record looks at no other from there on. */
+static __always_inline void take_from_chain(unsigned int nr)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(nr);
+	unsigned int *at = &kpkeys_roots.chain[chain_of(root->mm)];
+
+	while (*at && *at != nr)
+		at = &__kpkeys_root_at(*at)->next;
+	if (*at)
+		WRITE_ONCE(*at, root->next);
+}
+
+/* The first record of all is init_mm's and never free. An mm has one root. */
 static unsigned int take_root(struct mm_struct *mm, pgd_t *pgd)
 {
-	unsigned int nr = kpkeys_roots.free;
-	struct kpkeys_root *root = __kpkeys_root_at(nr);
+	struct kpkeys_root *root;
+	unsigned int nr;
 
-	if (!nr)
+	if (!READ_ONCE(kpkeys_roots.free))
 		return 0;
 	guard(kpkeys_hardened_pgtables)();
-	if (!kpkeys_link_root(pgd))
+	if (has_root(mm) || !kpkeys_link_root(pgd))
 		return NO_SUCH_ROOT;
+	/* Not before: the stack may have been changed during the call. */
+	nr = READ_ONCE(kpkeys_roots.free);
+	root = __kpkeys_root_at(nr);
 	kpkeys_roots.free = (unsigned long)root->pgd;
 	root->pgd = pgd;
 	root->mm = mm;
+	add_to_chain(nr);
 	return nr;
 }
 
@@ -176,9 +224,11 @@ static void retire(unsigned int nr)
 	struct kpkeys_root *root = __kpkeys_root_at(nr);
 
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_unlink_root(root->pgd);
+	take_from_chain(nr);
 	root->mm = NOBODY;
 	kpkeys_state.roots_gone++;
+	/* Last: what is on the stack may be changed during the call. */
+	kpkeys_unlink_root(root->pgd);
 }
 
 static bool add_page(struct kpkeys_root *page)
@@ -230,7 +280,8 @@ int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd)
 			return -ENOMEM;
 	}
 	if (nr == NO_SUCH_ROOT) {
-		kpkeys_refuse("use as a root", "another page", pgd, NULL);
+		kpkeys_refuse("use as a root", "another page, or for an mm that has one",
+			      pgd, NULL);
 		return -ENOMEM;
 	}
 	mm->kpkeys_root = nr;
@@ -240,14 +291,8 @@ int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd)
 /* Whatever its number says. */
 static struct kpkeys_root *search(const struct mm_struct *mm, unsigned int *nr)
 {
-	unsigned int i;
-
-	for (i = 0; i < nr_records(); i++) {
-		*nr = number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE);
-		if (__kpkeys_root_at(*nr)->mm == mm)
-			return __kpkeys_root_at(*nr);
-	}
-	return NULL;
+	*nr = mm == &init_mm ? 0 : find(mm);
+	return __kpkeys_root_at(*nr)->mm == mm ? __kpkeys_root_at(*nr) : NULL;
 }
 
 static pgd_t *remove_locked(struct mm_struct *mm)

@@ -159,6 +159,20 @@ static void test_walkers_refuse(struct kunit *test)
 	vm_area_free(vma);
 }
 
+/* A fork() that waited, and whose mm is another one since. */
+static void test_second_root(struct kunit *test)
+{
+	pgd_t *second = pgd_alloc(mm);
+	unsigned int nr = mm->kpkeys_root;
+
+	KUNIT_ASSERT_NOT_NULL(test, second);
+	KUNIT_EXPECT_EQ(test, -ENOMEM, kpkeys_root_add(mm, second));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, kpkeys_root_add(&init_mm, second));
+	KUNIT_EXPECT_EQ(test, nr, mm->kpkeys_root);
+	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), mm->pgd);
+	pgd_free(mm, second);
+}
+
 static void test_many_records(struct kunit *test)
 {
 	struct mm_struct **mms = kunit_kcalloc(test, MANY, sizeof(*mms),
@@ -266,6 +280,7 @@ static struct kunit_case roots_cases[] = {
 	KUNIT_CASE(test_forged_mm),
 	KUNIT_CASE(test_mm_of_vma),
 	KUNIT_CASE(test_walkers_refuse),
+	KUNIT_CASE(test_second_root),
 	KUNIT_CASE(test_root_in_use_is_not_freed),
 	KUNIT_CASE(test_root_is_freed_when_left),
 	KUNIT_CASE(test_many_records),
