@@ -83,6 +83,7 @@ static inline void *arch_kpkeys_cpu_page(unsigned int cpu, unsigned int nr)
 #endif
 
 /* What the backend implements. Strings of options are for messages. */
+const char *arch_kpkeys_cpu_finding(void);
 extern const char arch_kpkeys_options[];
 bool arch_kpkeys_option(const char *word);
 const char *arch_kpkeys_unsupported(void);

@@ -56,6 +56,7 @@ void arch_kpkeys_add_roots(void);
 int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd);
 pgd_t *kpkeys_root_remove(struct mm_struct *mm);
 bool kpkeys_is_no_root(const void *entry);
+bool kpkeys_root_is_live(phys_addr_t phys);
 pgd_t *__kpkeys_find_root(struct mm_struct *mm, struct task_struct *task,
 			  pgd_t *none);
 bool __kpkeys_refuse_mm(const struct mm_struct *mm);

@@ -4,7 +4,8 @@
  * theirs, and nothing else does; the kernel image maps none of them without, and
  * the table of frames says the same of each. Each entry leads to a linked table
  * of the next level, and to each but the shared ones leads one. None maps a
- * keyed page without its key, nor a read-only one writable.
+ * keyed page without its key, nor a read-only one writable. The registers of each
+ * CPU protect, and each has reported what it refused.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
@@ -269,10 +270,37 @@ static void check_image(struct kpkeys_check *check)
 	touch_nmi_watchdog();
 }
 
-static int check_stopped(void *arg)
+/**
+ * kpkeys_check_cpu - do this CPU's registers protect page tables?
+ *
+ * Return: NULL, or the register that does not.
+ */
+const char *kpkeys_check_cpu(void)
 {
-	struct kpkeys_check *check = arg;
+	if (arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT)
+		return "REGISTER";
+	return arch_kpkeys_cpu_finding();
+}
 
+static void judge_cpu(struct kpkeys_check *check, unsigned int cpu)
+{
+	const struct kpkeys_cpu *each = per_cpu_ptr(&kpkeys_cpu, cpu);
+	const char *what = check->register_of[cpu];
+
+	if (READ_ONCE(each->in_use) && !cpumask_test_cpu(cpu, &check->cpus))
+		what = "ABSENT";
+	if (what) {
+		check->unruly++;
+		finding(check, what, cpu, 0, "CPU");
+	}
+	if (READ_ONCE(each->refused)) {
+		check->unreported++;
+		finding(check, "REFUSED", cpu, 0, "CPU");
+	}
+}
+
+static void check_all(struct kpkeys_check *check)
+{
 	check->lost = kpkeys_state.lost_pages;
 	kpkeys_walk_kernel(check_table, check);
 	check_tasks(check);
@@ -284,6 +312,18 @@ static int check_stopped(void *arg)
 	check->headers = kpkeys_state.nr_regions;
 	check->boot = kpkeys_state.boot_pages - kpkeys_depot_nr_orphans();
 	check->state = kpkeys_state.state_pages;
+}
+
+/* On each CPU at once. */
+static int check_stopped(void *arg)
+{
+	struct kpkeys_check *check = arg;
+	unsigned int cpu = smp_processor_id();
+
+	check->register_of[cpu] = kpkeys_check_cpu();
+	cpumask_set_cpu(cpu, &check->cpus);
+	if (cpu == cpumask_first(cpu_online_mask))
+		check_all(check);
 	return 0;
 }
 
@@ -293,16 +333,21 @@ static int check_stopped(void *arg)
  */
 void kpkeys_check(struct kpkeys_check *check)
 {
+	unsigned int cpu;
+
 	memset(check, 0, sizeof(*check));
 	/* In the order in which CPUs come up; a new one forks. */
 	cpus_read_lock();
 	get_online_mems();
-	stop_machine_cpuslocked(check_stopped, check, NULL);
+	stop_machine_cpuslocked(check_stopped, check, cpu_online_mask);
+	for_each_possible_cpu(cpu)
+		judge_cpu(check, cpu);
 	put_online_mems();
 	cpus_read_unlock();
 	check->ok = !check->ptp_unkeyed && !check->foreign && !check->aliased &&
 		    !check->misentered && !check->misrooted &&
 		    !check->mislinked && !check->mismapped &&
+		    !check->unruly && !check->unreported &&
 		    check->keyed == kpkeys_check_expected(check) &&
 		    check->state_keyed == check->state;
 }

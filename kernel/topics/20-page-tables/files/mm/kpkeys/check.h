@@ -2,6 +2,7 @@
 #ifndef _MM_KPKEYS_CHECK_H
 #define _MM_KPKEYS_CHECK_H
 
+#include <linux/cpumask.h>
 #include <linux/sched.h>
 
 #define KPKEYS_MAX_FINDINGS	20
@@ -38,6 +39,10 @@ struct kpkeys_finding {
  * @state: pages of the gate's own state
  * @nr_findings: entries in @finding
  * @finding: the first of them
+ * @unreported: CPUs that refused something and have not dealt with it
+ * @unruly: CPUs whose registers do not protect, or that did not say
+ * @register_of: what each said
+ * @cpus: those that said something
  */
 struct kpkeys_check {
 	bool			ok;
@@ -48,6 +53,9 @@ struct kpkeys_check {
 	unsigned long		pool_free, pool_used, headers, boot, state;
 	unsigned int		nr_findings;
 	struct kpkeys_finding	finding[KPKEYS_MAX_FINDINGS];
+	unsigned long		unreported, unruly;
+	const char		*register_of[NR_CPUS];
+	struct cpumask		cpus;
 };
 
 static inline unsigned long
@@ -57,6 +65,7 @@ kpkeys_check_expected(const struct kpkeys_check *check)
 	       check->boot + check->lost;
 }
 
+const char *kpkeys_check_cpu(void);
 void kpkeys_check(struct kpkeys_check *check);
 
 #endif /* _MM_KPKEYS_CHECK_H */

@@ -161,6 +161,8 @@ static void show_check(struct seq_file *m, const struct kpkeys_check *check)
 	show(m, "misrooted_mms", check->misrooted);
 	show(m, "mislinked_tables", check->mislinked);
 	show(m, "mismapped_entries", check->mismapped);
+	show(m, "unruly_cpus", check->unruly);
+	show(m, "unreported_refusals", check->unreported);
 	for (i = 0; i < check->nr_findings; i++)
 		show_finding(m, &check->finding[i]);
 	seq_printf(m, "verdict %s\n", check->ok ? "ok" : "FAILED");

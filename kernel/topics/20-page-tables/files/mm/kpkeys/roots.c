@@ -295,6 +295,28 @@ static struct kpkeys_root *search(const struct mm_struct *mm, unsigned int *nr)
 	return __kpkeys_root_at(*nr)->mm == mm ? __kpkeys_root_at(*nr) : NULL;
 }
 
+static bool is_live(const struct kpkeys_root *root)
+{
+	return root->mm && root->mm != NOBODY && root->mm != ASKED;
+}
+
+/**
+ * kpkeys_root_is_live - is this the root of an mm?
+ * @phys: its address
+ */
+bool kpkeys_root_is_live(phys_addr_t phys)
+{
+	const struct kpkeys_root *root;
+	unsigned int i;
+
+	for (i = 0; i < nr_records(); i++) {
+		root = __kpkeys_root_at(number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE));
+		if (is_live(root) && __pa(root->pgd) == phys)
+			return true;
+	}
+	return false;
+}
+
 static pgd_t *remove_locked(struct mm_struct *mm)
 {
 	unsigned int nr = READ_ONCE(mm->kpkeys_root);

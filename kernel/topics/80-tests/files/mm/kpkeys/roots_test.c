@@ -236,6 +236,18 @@ static void free_root_of(struct mm_struct *mm)
 	pgd_free(mm, kpkeys_root_remove(mm));
 }
 
+/* The other CPU stays on a root until it has another one. */
+static void leave_root(struct kunit *test)
+{
+	struct runner runner = { .mm = other };
+	struct task_struct *task;
+
+	init_completion(&runner.runs);
+	task = start_runner(test, &runner);
+	WRITE_ONCE(runner.stop, true);
+	kthread_stop_put(task);
+}
+
 static void test_root_in_use_is_not_freed(struct kunit *test)
 {
 	struct runner runner = { .mm = mm };
@@ -257,6 +269,7 @@ static void test_root_in_use_is_not_freed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, violations(), before + 1);
 	WRITE_ONCE(runner.stop, true);
 	kthread_stop_put(task);
+	leave_root(test);
 	migrate_enable();
 	mm = NULL;
 }

@@ -5,6 +5,7 @@
  */
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_roots.h>
 #include <linux/mem_encrypt.h>
 #include <linux/mm.h>
 
@@ -14,6 +15,7 @@
 #include <asm/sections.h>
 #include <asm/tlbflush.h>
 
+#include "check.h"
 #include "internal.h"
 
 static enum kpkeys_frame frame_of(const void *addr)
@@ -77,6 +79,68 @@ static void test_copy_of_cr4(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, forged, cr4);
 }
 
+#define ROOT_ORDER	get_order(KPKEYS_ROOT_SIZE)
+
+static void put_cr3(unsigned long cr3)
+{
+	asm volatile("mov %0, %%cr3" : : "r" (cr3) : "memory");
+}
+
+static void put_cr4(unsigned long cr4)
+{
+	asm volatile("mov %0, %%cr4" : : "r" (cr4) : "memory");
+}
+
+static const char *finding_on_root(unsigned long root)
+{
+	unsigned long cr3 = __native_read_cr3();
+	const char *finding;
+
+	guard(irqsave)();
+	put_cr3(root | (cr3 & ~CR3_ADDR_MASK));
+	finding = kpkeys_check_cpu();
+	put_cr3(cr3);
+	return finding;
+}
+
+static void test_checker_sees_root(struct kunit *test)
+{
+	unsigned long copy = __get_free_pages(GFP_KERNEL, ROOT_ORDER);
+
+	KUNIT_ASSERT_NE(test, copy, 0);
+	memcpy((void *)copy, __va(read_cr3_pa()), KPKEYS_ROOT_SIZE);
+	KUNIT_EXPECT_NULL(test, kpkeys_check_cpu());
+	KUNIT_EXPECT_STREQ(test, "CR3", finding_on_root(__pa(copy)));
+	KUNIT_EXPECT_NULL(test, kpkeys_check_cpu());
+	free_pages(copy, ROOT_ORDER);
+}
+
+static const char *finding_without_pks(void)
+{
+	unsigned long cr4 = __read_cr4();
+	const char *finding;
+
+	guard(irqsave)();
+	put_cr4(cr4 & ~X86_CR4_PKS);
+	finding = kpkeys_check_cpu();
+	put_cr4(cr4);
+	return finding;
+}
+
+static const char *finding_when_open(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return kpkeys_check_cpu();
+}
+
+static void test_checker_sees_registers(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled());
+	KUNIT_EXPECT_STREQ(test, "REGISTER", finding_when_open());
+	KPKEYS_TEST_REQUIRES(test, kpkeys_uses_pks());
+	KUNIT_EXPECT_STREQ(test, "CR4", finding_without_pks());
+}
+
 /* The work that reports it is ordinary memory, and says that it is under way. */
 static void test_refusal_is_not_lost(struct kunit *test)
 {
@@ -103,6 +167,8 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
 	KUNIT_CASE(test_copy_of_cr4),
+	KUNIT_CASE(test_checker_sees_root),
+	KUNIT_CASE(test_checker_sees_registers),
 	KUNIT_CASE(test_refusal_is_not_lost),
 	{}
 };

@@ -345,6 +345,23 @@ static bool is_warning(unsigned long ip)
 }
 
 /**
+ * arch_kpkeys_cpu_finding - do this CPU's registers protect page tables?
+ *
+ * With CR0.WP clear the CPU does not ask IA32_PKRS about writes. For a kernel
+ * thread, which runs on the root of some mm.
+ *
+ * Return: NULL, or the register that does not.
+ */
+const char *arch_kpkeys_cpu_finding(void)
+{
+	if (!(native_read_cr0() & X86_CR0_WP))
+		return "CR0";
+	if (kpkeys_uses_pks() && !(__read_cr4() & X86_CR4_PKS))
+		return "CR4";
+	return kpkeys_root_is_live(read_cr3_pa()) ? NULL : "CR3";
+}
+
+/**
  * arch_kpkeys_ask - have each CPU say which root it runs on
  *
  * Who flushes says it.

@@ -591,3 +591,13 @@ void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long daif)
 	regs->pstate |= daif;
 }
 NOKPROBE_SYMBOL(arch_kpkeys_step_done);
+
+/**
+ * arch_kpkeys_cpu_finding - do this CPU's registers protect page tables?
+ *
+ * Return: NULL, or the register that does not.
+ */
+const char *arch_kpkeys_cpu_finding(void)
+{
+	return read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE ? NULL : "TCR2_EL1";
+}
