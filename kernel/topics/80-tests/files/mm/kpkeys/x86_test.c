@@ -18,6 +18,8 @@
 #include "check.h"
 #include "internal.h"
 
+extern struct bug_entry __start___bug_table[], __stop___bug_table[];
+
 static enum kpkeys_frame frame_of(const void *addr)
 {
 	return kpkeys_frame(PHYS_PFN(arch_kpkeys_phys((unsigned long)addr)));
@@ -141,6 +143,13 @@ static void test_checker_sees_registers(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "CR4", finding_without_pks());
 }
 
+/* It says where an interrupted section may go on. */
+static void test_bug_table_is_constant(struct kunit *test)
+{
+	KUNIT_EXPECT_GE(test, (u64)__start___bug_table, (u64)__start_rodata);
+	KUNIT_EXPECT_LE(test, (u64)__stop___bug_table, (u64)__end_rodata);
+}
+
 /* The work that reports it is ordinary memory, and says that it is under way. */
 static void test_refusal_is_not_lost(struct kunit *test)
 {
@@ -170,6 +179,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_checker_sees_root),
 	KUNIT_CASE(test_checker_sees_registers),
 	KUNIT_CASE(test_refusal_is_not_lost),
+	KUNIT_CASE(test_bug_table_is_constant),
 	{}
 };
 
