@@ -8,10 +8,13 @@
 #include <linux/kpkeys_roots.h>
 #include <linux/mem_encrypt.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 
 #include <asm/desc.h>
 #include <asm/kpkeys_mm.h>
+#include <asm/mmu_context.h>
 #include <asm/msr.h>
+#include <asm/pgtable.h>
 #include <asm/sections.h>
 #include <asm/tlbflush.h>
 
@@ -150,6 +153,33 @@ static void test_bug_table_is_constant(struct kunit *test)
 	KUNIT_EXPECT_LE(test, (u64)__stop___bug_table, (u64)__end_rodata);
 }
 
+/* As modify_ldt() maps it, and the end of a process frees it. */
+static void test_ldt_of_user_half(struct kunit *test)
+{
+#if defined(CONFIG_MODIFY_LDT_SYSCALL) && \
+	defined(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION)
+	struct mm_struct *mm;
+	pgd_t *pgd, *half;
+	spinlock_t *ptl;
+	pte_t *ptep;
+
+	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_PTI));
+	mm = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	ptep = get_locked_pte(mm, LDT_BASE_ADDR, &ptl);
+	KUNIT_ASSERT_NOT_NULL(test, ptep);
+	pte_unmap_unlock(ptep, ptl);
+	pgd = pgd_offset(mm, LDT_BASE_ADDR);
+	half = kernel_to_user_pgdp(pgd);
+	set_pgd(half, *pgd);
+	KUNIT_EXPECT_NE(test, pgd_val(*half), 0);
+	ldt_arch_exit_mmap(mm);
+	KUNIT_EXPECT_EQ(test, pgd_val(*pgd), 0);
+	KUNIT_EXPECT_EQ(test, pgd_val(*half), 0);
+	mmdrop(mm);
+#endif
+}
+
 /* The work that reports it is ordinary memory, and says that it is under way. */
 static void test_refusal_is_not_lost(struct kunit *test)
 {
@@ -180,6 +210,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_checker_sees_registers),
 	KUNIT_CASE(test_refusal_is_not_lost),
 	KUNIT_CASE(test_bug_table_is_constant),
+	KUNIT_CASE(test_ldt_of_user_half),
 	{}
 };
 
