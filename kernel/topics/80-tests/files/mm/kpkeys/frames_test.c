@@ -179,6 +179,25 @@ static void test_blocks_are_looked_at(struct kunit *test)
 	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
+#ifdef CONFIG_X86_64
+#define PUD_TABLE	(KPKEYS_FRAME_TABLE | KPKEYS_LEVEL_PUD << 3 | KPKEYS_LINK_ONE << 6)
+#define PUD_BITS	(_PAGE_PRESENT | _PAGE_RW | _PAGE_PSE | \
+			 (u64)KPKEYS_PKEY_PGTABLES << _PAGE_BIT_PKEY_BIT0)
+
+/* Its first 2 MiB have no state; what has is somewhere in the 1 GiB. */
+static void test_all_of_a_block_is_looked_at(struct kunit *test)
+{
+	u64 block = ALIGN_DOWN((u64)pfn_of(lm_alias(&kpkeys_state)) << PAGE_SHIFT, PUD_SIZE);
+	u8 frame = kpkeys_test_set_frame(ENTRY, PUD_TABLE);
+	bool written;
+
+	kpkeys_set_kernel_entry(ENTRY, block | PUD_BITS);
+	written = is_written();
+	kpkeys_test_set_frame(ENTRY, frame);
+	KUNIT_EXPECT_FALSE(test, written);
+}
+#endif
+
 static void test_tables_are_linked_only(struct kunit *test)
 {
 	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
@@ -267,6 +286,9 @@ static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_text_is_mapped_readonly),
 	KUNIT_CASE(test_ordinary_is_mapped),
 	KUNIT_CASE(test_blocks_are_looked_at),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(test_all_of_a_block_is_looked_at),
+#endif
 	KUNIT_CASE(test_tables_are_linked_only),
 	KUNIT_CASE(test_other_tables_map_anything),
 	KUNIT_CASE(test_state_gets_no_key),

@@ -213,6 +213,13 @@ void kpkeys_set_pgd(pgd_t *pgdp, pgd_t pgd)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pgd);
 
+static unsigned long entry_size(const void *entry)
+{
+	if (kpkeys_table_level(kpkeys_entry_pfn(entry)) == KPKEYS_LEVEL_PUD)
+		return PUD_SIZE;
+	return PMD_SIZE;
+}
+
 /**
  * kpkeys_set_kernel_entry - write an entry of the direct map
  * @entry: where, at any level but the last
@@ -220,7 +227,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_pgd);
  */
 void kpkeys_set_kernel_entry(void *entry, u64 value)
 {
-	if (!kpkeys_refuse_block(entry, value, PMD_SIZE))
+	if (!kpkeys_refuse_block(entry, value, entry_size(entry)))
 		kpkeys_set_entry(entry, value, 0);
 }
 
