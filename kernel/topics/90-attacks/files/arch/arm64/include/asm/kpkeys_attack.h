@@ -10,9 +10,11 @@
 #include <linux/sched.h>
 #include <asm/asm-extable.h>
 #include <asm/cpufeature.h>
-#include <asm/kpkeys_pauth.h>
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
+#ifdef CONFIG_KPKEYS_PAUTH
+#include <asm/kpkeys_pauth.h>
+#endif
 
 /* POR_EL1 that allows everything at all indexes. */
 #define ATTACK_POR_OPEN		0x77777777
