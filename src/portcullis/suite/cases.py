@@ -263,6 +263,7 @@ ARM64 = (
 ARM64_NOPS = (
     Case("arm64-off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)", machine=Machine(arch="arm64")),
     Case("arm64-sections", "sections", SECTIONS, machine=Machine(arch="arm64")),
+    Case("arm64-least-sections", "sections", SECTIONS, lane="least", machine=Machine(arch="arm64"), long=True),
     Case("arm64-vmalloc-held", "symbols", HELD, machine=Machine(arch="arm64")),
     Case("arm64-no-calls", "symbols", "a guard finds its CPU's data without a call", machine=Machine(arch="arm64")),
 )
