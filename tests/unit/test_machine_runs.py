@@ -197,6 +197,14 @@ def test_an_attack_that_still_lands_gets_a_second_try_alone():
     assert not outcome.as_expected and len(jobs) == 2
 
 
+def test_an_attack_that_could_not_be_tried_gets_a_second_try_alone():
+    first = verdict("a", "ERROR") + verdict("b", "LANDED") + "#done 0\n"
+    booter, jobs = boots((first, ""), (verdict("a", "BLOCKED") + "#done 0\n", ""))
+    outcomes, _ = run_attacks((attack("a"), attack("b")), "enforce", Machine(), booter)
+    assert [o.verdict for o in outcomes] == ["BLOCKED", "LANDED"]
+    assert jobs == ["attack,a,b", "attack,a"]
+
+
 def test_a_guest_that_dies_without_a_report_is_not_a_block():
     booter, _ = boots(("", BEGIN + "Kernel panic - not syncing: oh\n"))
     (outcome,), _ = run_attacks((attack("a"),), "enforce", Machine(), booter)

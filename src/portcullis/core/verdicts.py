@@ -13,6 +13,7 @@ from portcullis.core.needs import Config, lacking, unknown_needs
 
 VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
 DIED = "DIED"  # the guest ended during the attack and no violation was reported
+ERROR = "ERROR"  # the attack could not be tried
 MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
 
 SCOPES = ("in", "out", "gap")  # "gap": to be stopped one day, and not stopped yet

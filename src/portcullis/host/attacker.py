@@ -8,6 +8,7 @@ from pathlib import Path
 from portcullis.core.kconfig import parse_config
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.verdicts import (
+    ERROR,
     MISSING,
     Attack,
     Outcome,
@@ -59,7 +60,8 @@ def run_attacks(
     """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack.
 
     An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
-    behind. One that still lands gets a second try, alone; one that is to be stopped has to be stopped at once.
+    behind. One that could not be tried, or that lands still and did not, gets a second try, alone; one that is to be
+    stopped has to be stopped at once.
     """
     outcomes: dict[str, Outcome] = {}
     boots = []
@@ -74,7 +76,8 @@ def run_attacks(
     while waiting := [attack for attack in attacks if attack.name not in outcomes]:
         attempt(waiting[:ATTACKS_PER_BOOT])
     for attack in attacks:
-        if attack.scope == "gap" and not outcomes[attack.name].as_expected:
+        outcome = outcomes[attack.name]
+        if outcome.verdict == ERROR or (attack.scope == "gap" and not outcome.as_expected):
             attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
 
