@@ -44,6 +44,16 @@ enum kpkeys_level {
 /* And when it did nothing at all. */
 #define KPKEYS_LVL_UNTOUCHED	0xfe
 
+/**
+ * kpkeys_reread - take a value as it is from here on, in a section
+ * @var: a variable
+ *
+ * An interrupt ahead of the section had it on its stack. What is asked about it
+ * in the section must be asked of the value that is used there, and not of a
+ * copy from before.
+ */
+#define kpkeys_reread(var)	asm volatile("" : "+r" (var) : : "memory")
+
 /* Levels of page tables, folded ones left out. */
 #define KPKEYS_LEVEL_PTE	1
 #define KPKEYS_LEVEL_PMD	2

@@ -169,6 +169,7 @@ bool kpkeys_ptp_bury(void *pgd);
 void kpkeys_bury_roots(void);
 bool kpkeys_table_is_free(const void *page);
 bool kpkeys_table_keep(const void *page);
+bool kpkeys_table_is_kept(const void *page);
 void kpkeys_table_release(const void *page);
 bool kpkeys_table_leave(unsigned long pfn);
 bool kpkeys_link_root(const pgd_t *pgd);
@@ -188,7 +189,7 @@ void kpkeys_arrivals_search(void);
 bool kpkeys_has_arrived(const void *addr, unsigned int nr);
 void kpkeys_arrivals_end(void);
 void kpkeys_arrivals_add_modules(void);
-bool kpkeys_modules_are_mapped(void);
+bool kpkeys_modules_are_sound(void);
 bool kpkeys_modules_may_leave(void);
 
 /* modules.c */

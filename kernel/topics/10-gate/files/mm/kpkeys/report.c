@@ -235,7 +235,7 @@ void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write)
 {
 	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
 	static atomic_t nr_reports;
-	bool enforced = kpkeys_state.mode == KPKEYS_ENFORCE;
+	bool enforced = kpkeys_state.mode != KPKEYS_AUDIT;
 	unsigned long ip = instruction_pointer(regs);
 	int pkey = arch_kpkeys_addr_pkey(address);
 	struct report report = {

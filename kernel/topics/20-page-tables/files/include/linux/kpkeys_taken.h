@@ -28,6 +28,9 @@ static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
 	       kpkeys_refuse_ptes(ptep, (end - addr) >> PAGE_SHIFT);
 }
 
+/* Set if the kernel starts in audit mode: what was reported is let through. */
+extern bool kpkeys_takes_all;
+
 /*
  * Are these in one table of the last level, or in what takes the place of one?
  * In the section: an interrupt since the question above had the address on its
@@ -36,7 +39,7 @@ static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
 static __always_inline bool taken_are_ptes(const pte_t *ptep, unsigned long addr,
 					   unsigned long end)
 {
-	return !kpkeys_pgtables_enabled() ||
+	return !kpkeys_pgtables_enabled() || kpkeys_takes_all ||
 	       ((kpkeys_is_pte_slot(ptep) ||
 		 PTR_ALIGN_DOWN(ptep, PAGE_SIZE) == kpkeys_no_table) &&
 		((unsigned long)ptep & ~PAGE_MASK) / sizeof(*ptep) +

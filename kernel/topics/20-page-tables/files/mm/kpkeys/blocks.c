@@ -184,12 +184,26 @@ static int own_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 	return 0;
 }
 
+/* Where it is waited for a lock. */
+static bool is_header(const struct kpkeys_region *region, const void *addr)
+{
+	return kpkeys_has_ptp_key(region) &&
+	       (region == addr || kpkeys_table_is_kept(region)) &&
+	       region->index == region_index(addr);
+}
+
 static int link_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
 {
-	int nid = region->nid, ret;
+	int nid, ret;
 
 	guard(irqsave)();
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(region);
+	kpkeys_reread(addr);
+	kpkeys_reread(nr);
+	if (!is_header(region, addr))
+		return -EEXIST;
+	nid = region->nid;
 	kpkeys_node_lock(nid);
 	ret = own_pages(region, addr, nr);
 	kpkeys_node_unlock(nid);

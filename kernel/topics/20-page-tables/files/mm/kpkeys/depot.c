@@ -36,7 +36,8 @@ struct kpkeys_region *kpkeys_find_region(const void *page)
 
 	if (!region)
 		return NULL;
-	if (!kpkeys_has_ptp_key(region) || region->index != index) {
+	if (!kpkeys_has_ptp_key(region) || !kpkeys_table_is_kept(region) ||
+	    region->index != index) {
 		kpkeys_freelist_error("region", region);
 		return NULL;
 	}

@@ -83,7 +83,7 @@ static int late_cpu(void)
  */
 bool kpkeys_in_force(void)
 {
-	return late_cpu() < 0 || kpkeys_state.mode != KPKEYS_ENFORCE;
+	return late_cpu() < 0 || kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
 /**

@@ -12,6 +12,7 @@
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_ptp.h>
+#include <linux/kpkeys_taken.h>
 #include <linux/memblock.h>
 #include <linux/memory.h>
 #include <linux/mm.h>
@@ -30,6 +31,8 @@
 struct kpkeys_frames kpkeys_frames __ro_after_init;
 
 static u8 *no_frames __ro_after_init;
+
+bool kpkeys_takes_all __ro_after_init;
 
 /* ---- what frames are ---- */
 
@@ -52,26 +55,32 @@ enum kpkeys_frame kpkeys_frame_of_key(int pkey)
 }
 
 /* What is entered stays what it is: where this is may have been a lie. */
-static void set_run(u8 *frames, unsigned long nr, enum kpkeys_frame frame)
+static void set_run(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)
 {
+	unsigned long index, first;
+	u8 *frames;
+
 	guard(kpkeys_hardened_pgtables)();
-	for (; nr; nr--, frames++)
+	kpkeys_reread(pfn);
+	kpkeys_reread(nr);
+	index = pfn / KPKEYS_FRAMES_PER_PAGE;
+	first = pfn % KPKEYS_FRAMES_PER_PAGE;
+	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] == no_frames ||
+	    nr > KPKEYS_FRAMES_PER_PAGE - first)
+		return;
+	for (frames = kpkeys_frames.page[index] + first; nr; nr--, frames++)
 		if (*frames == KPKEYS_FRAME_ORDINARY)
 			*frames = frame;
 }
 
 static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)
 {
-	unsigned long index, first, run;
+	unsigned long run;
 
 	for (; nr; nr -= run, pfn += run) {
-		index = pfn / KPKEYS_FRAMES_PER_PAGE;
-		first = pfn % KPKEYS_FRAMES_PER_PAGE;
-		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
-		if (index >= kpkeys_frames.nr)
-			continue;
-		if (kpkeys_frames.page[index] != no_frames)
-			set_run(kpkeys_frames.page[index] + first, run, frame);
+		run = KPKEYS_FRAMES_PER_PAGE - pfn % KPKEYS_FRAMES_PER_PAGE;
+		run = min(nr, run);
+		set_run(pfn, run, frame);
 	}
 }
 
@@ -280,7 +289,7 @@ void kpkeys_finish_refusal(void)
 
 	if (!take_refusal(&r))
 		return;
-	if (kpkeys_state.mode == KPKEYS_ENFORCE && r.is_task &&
+	if (kpkeys_state.mode != KPKEYS_AUDIT && r.is_task &&
 	    !(r.task->flags & PF_KTHREAD))
 		send_sig(SIGKILL, r.task, 1);
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
@@ -332,7 +341,7 @@ bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task)
 {
 	note_refusal(what, of, at, task, task || in_task());
-	return kpkeys_state.mode == KPKEYS_ENFORCE;
+	return kpkeys_state.mode != KPKEYS_AUDIT;
 }
 
 /**
@@ -346,7 +355,7 @@ bool kpkeys_refuse(const char *what, const char *of, const void *at,
 bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at)
 {
 	note_refusal(what, of, at, NULL, false);
-	return kpkeys_state.mode == KPKEYS_ENFORCE;
+	return kpkeys_state.mode != KPKEYS_AUDIT;
 }
 
 /* The entry stays as it is. */
@@ -445,7 +454,7 @@ bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn)
 {
 	enum kpkeys_frame frame = kpkeys_frame(pfn);
 
-	if (kpkeys_state.mode != KPKEYS_ENFORCE)
+	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	return kpkeys_are_entries(entry, 1) &&
 	       (!frame || arch_kpkeys_leaf_fits(value, frame));
@@ -544,6 +553,7 @@ void __init kpkeys_frames_init(void)
 	unsigned long start, end;
 	int i;
 
+	kpkeys_takes_all = kpkeys_state.mode == KPKEYS_AUDIT;
 	make_root();
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
 		if (add_frames(start, end))

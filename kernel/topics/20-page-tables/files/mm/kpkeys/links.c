@@ -13,6 +13,7 @@
 
 #include <asm/fixmap.h>
 #include <asm/kpkeys_entries.h>
+#include <asm/sections.h>
 
 #include "internal.h"
 
@@ -236,13 +237,24 @@ bool kpkeys_table_is_free(const void *page)
  */
 bool kpkeys_table_keep(const void *page)
 {
-	u8 *frame = frame_of(page), taken = TAKEN, unused = FREE;
+	u8 *frame, taken = TAKEN, unused = FREE;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(page);
+	frame = frame_of(page);
 	if (!no_table)
 		return true;
 	return frame && (try_cmpxchg(frame, &taken, KEPT) ||
 			 try_cmpxchg(frame, &unused, KEPT));
+}
+
+/**
+ * kpkeys_table_is_kept - is this page of the pool never a table?
+ * @page: its address
+ */
+bool kpkeys_table_is_kept(const void *page)
+{
+	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == KEPT;
 }
 
 /**
@@ -267,9 +279,11 @@ void kpkeys_table_release(const void *page)
  */
 bool kpkeys_table_leave(unsigned long pfn)
 {
-	u8 *frame = frame_at(pfn), old;
+	u8 *frame, old;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	frame = frame_at(pfn);
 	if (!frame || !*frame)
 		return true;
 	old = READ_ONCE(*frame);
@@ -361,31 +375,44 @@ static bool is_fixed(const void *entry)
 	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
 }
 
+/* Without a walk, which is nothing for a section: tables are there, or in the image. */
+static unsigned long slot_pfn(const void *entry)
+{
+	bool in_image = (void *)entry >= (void *)_text && (void *)entry < (void *)_end;
+
+	return in_image || kpkeys_is_linear(entry) ?
+	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
+}
+
 /* Where it is lay on the stack of an interrupt since it was asked about, maybe. */
 static bool still_leads_to(const u64 *entry, unsigned int level)
 {
-	u8 parent;
+	unsigned long pfn = slot_pfn(entry);
+	u8 parent = kpkeys_frame_byte(pfn);
 
-	if (kpkeys_state.mode != KPKEYS_ENFORCE)
+	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	if (!kpkeys_is_linear(entry))
+	if (pfn == ULONG_MAX)
 		return is_fixed(entry);
-	parent = kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(entry)));
 	return is_table(parent) && parent != GONE &&
 	       min(level_of(parent), KPKEYS_LEVEL_PGD) == level_above(level);
 }
 
-static bool exchange(u64 *entry, u64 value, unsigned int level, u8 parent,
-		     u64 *old)
+static bool exchange(u64 *entry, u64 value, unsigned int level, u64 *old)
 {
-	unsigned long pfn = kpkeys_table_pfn(value), before;
-	unsigned long shadow = shadowed(entry, parent);
-	bool claimed = !pfn || pfn == shadow;
+	unsigned long pfn, before, shadow;
+	bool claimed;
 	u64 seen;
 
 	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_reread(entry);
+		kpkeys_reread(value);
+		kpkeys_reread(level);
 		if (!still_leads_to(entry, level))
 			return false;
+		pfn = kpkeys_table_pfn(value);
+		shadow = shadowed(entry, kpkeys_frame_byte(slot_pfn(entry)));
+		claimed = !pfn || pfn == shadow;
 		seen = READ_ONCE(*entry);
 		do {
 			before = kpkeys_table_pfn(seen);
@@ -428,6 +455,7 @@ static void write_outside(u64 *entry, u64 value, u8 parent)
 		return;
 	}
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
 	if (is_fixed(entry))
 		WRITE_ONCE(*entry, value);
 }
@@ -509,7 +537,7 @@ static bool write_in_table(u64 *entry, u64 value, unsigned int level, u8 parent,
 			   u64 *old)
 {
 	if (likely(leads_to(entry, level, parent))) {
-		if (likely(exchange(entry, value, level, parent, old)))
+		if (likely(exchange(entry, value, level, old)))
 			return true;
 		if (refuse_link(value))
 			return false;
@@ -711,13 +739,13 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
  */
 bool kpkeys_are_entries(const void *entry, unsigned int nr)
 {
-	u8 frame;
+	unsigned long pfn = slot_pfn(entry);
+	u8 frame = kpkeys_frame_byte(pfn);
 
-	if (kpkeys_state.mode != KPKEYS_ENFORCE || unlikely(!no_table))
+	if (kpkeys_state.mode == KPKEYS_AUDIT || unlikely(!no_table))
 		return true;
-	if (!kpkeys_is_linear(entry))
+	if (pfn == ULONG_MAX)
 		return is_fixed(entry);
-	frame = kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(entry)));
 	return offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
 	       (frame == KPKEYS_FRAME_ORDINARY || is_no_table(entry) ||
 		is_higher_table(frame) ||

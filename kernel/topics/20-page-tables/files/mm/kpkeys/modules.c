@@ -60,22 +60,22 @@ static bool search(void)
 {
 	kpkeys_arrivals_add_modules();
 	kpkeys_arrivals_search();
-	return kpkeys_flush() && !kpkeys_modules_are_mapped();
+	return kpkeys_flush() && kpkeys_modules_are_sound();
 }
 
 int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 {
-	bool is_written = false;
+	bool writable = false;
 
 	if (!kpkeys_modules_are_entered())
 		return 0;
 	kpkeys_arrivals_begin();
 	if (enter_all(addr, nr))
-		is_written = !search();
+		writable = !search();
 	kpkeys_arrivals_end();
-	if (!is_written && is_known(addr, nr))
+	if (!writable && is_known(addr, nr))
 		return 0;
-	return kpkeys_refuse("use as text", is_written ? "a page that can be written" :
+	return kpkeys_refuse("use as text", writable ? "a page that can be written" :
 			     "a page of another kind", (void *)addr, NULL) ? -EPERM : 0;
 }
 

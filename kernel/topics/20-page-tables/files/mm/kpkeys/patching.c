@@ -16,6 +16,7 @@
 #include <linux/printk.h>
 #include <linux/range.h>
 #include <linux/string.h>
+#include <asm/kpkeys_entries.h>
 #include <asm/mmu_context.h>
 #include <asm/sections.h>
 
@@ -64,10 +65,11 @@ void kpkeys_write_queue(void *to, const void *value, size_t len)
 {
 	size_t at = to - (void *)kpkeys_patch_queue;
 
-	if (WARN_ON_ONCE(at > PAGE_SIZE || len > PAGE_SIZE - at))
-		return;
 	guard(kpkeys_hardened_pgtables)();
-	memcpy(kpkeys_patch_queue + at, value, len);
+	kpkeys_reread(at);
+	kpkeys_reread(len);
+	if (at <= PAGE_SIZE && len <= PAGE_SIZE - at)
+		memcpy(kpkeys_patch_queue + at, value, len);
 }
 
 static bool is_in(const struct range *range, unsigned long addr)
@@ -88,17 +90,25 @@ static struct range range_of(const struct module *mod, enum mod_mem_type type)
 	return (struct range) { start, start + mod->mem[type].size };
 }
 
+/* Where the record is waited for a lock. */
+static bool is_record(const struct coming *each)
+{
+	return each >= coming.mods && each < coming.mods + ARRAY_SIZE(coming.mods);
+}
+
 static void set_coming(struct coming *each, const struct module *mod)
 {
-	struct range sites = range_of(mod, MOD_RO_AFTER_INIT);
-	struct range text = range_of(mod, MOD_TEXT);
-	struct range init = range_of(mod, MOD_INIT_TEXT);
+	struct coming new = {
+		.mod = mod,
+		.sites = range_of(mod, MOD_RO_AFTER_INIT),
+		.text = range_of(mod, MOD_TEXT),
+		.init = range_of(mod, MOD_INIT_TEXT),
+	};
 
 	guard(kpkeys_hardened_pgtables)();
-	each->mod = mod;
-	each->sites = sites;
-	each->text = text;
-	each->init = init;
+	kpkeys_reread(each);
+	if (is_record(each))
+		*each = new;
 }
 
 static struct coming *find_coming(const struct module *mod)
@@ -131,11 +141,10 @@ void __kpkeys_module_came(const struct module *mod)
 	struct coming *each;
 
 	guard(mutex)(&coming_lock);
-	each = find_coming(mod);
-	if (!each)
-		return;
 	guard(kpkeys_hardened_pgtables)();
-	memset(each, 0, sizeof(*each));
+	each = find_coming(mod);
+	if (each)
+		memset(each, 0, sizeof(*each));
 }
 #endif
 
@@ -157,6 +166,9 @@ static bool is_constant(unsigned long addr)
 	struct kpkeys_leaf leaf;
 	enum kpkeys_frame frame;
 
+	/* There compiled filters cannot be run, which have constants of user space. */
+	if (kpkeys_is_linear((void *)addr))
+		return false;
 	if (!arch_kpkeys_leaf(addr, &leaf) || !leaf.constant)
 		return false;
 	frame = kpkeys_frame(PHYS_PFN(leaf.phys));

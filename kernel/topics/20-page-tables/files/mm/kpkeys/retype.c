@@ -115,17 +115,18 @@ void kpkeys_arrivals_add_modules(void)
 	arrivals()->modules = true;
 }
 
-/**
- * kpkeys_modules_are_mapped - did the search find an entry that should not be?
- */
-bool kpkeys_modules_are_mapped(void)
-{
-	return arrivals()->mapped & KPKEYS_MODULES;
-}
-
 static bool is_complete(void)
 {
 	return arrivals()->next == kpkeys_frames.nr;
+}
+
+/**
+ * kpkeys_modules_are_sound - were all entries asked, and is none that should not be?
+ */
+bool kpkeys_modules_are_sound(void)
+{
+	return arrivals()->modules && is_complete() &&
+	       !(arrivals()->mapped & KPKEYS_MODULES);
 }
 
 /**
@@ -163,7 +164,7 @@ bool kpkeys_has_arrived(const void *addr, unsigned int nr)
 	unsigned long pfn = PHYS_PFN(__pa(addr));
 	int i;
 
-	if (!kpkeys_frames.nr || kpkeys_state.mode != KPKEYS_ENFORCE)
+	if (!kpkeys_frames.nr || kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	i = find_arrival(pfn, nr);
 	return i >= 0 && is_complete() &&

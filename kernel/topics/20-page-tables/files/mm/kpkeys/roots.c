@@ -143,10 +143,13 @@ static void ask_for(unsigned int nr)
 {
 	struct kpkeys_root *root = __kpkeys_root_at(nr);
 
-	if (root->mm != NOBODY || !kpkeys_root_is_gone(root->pgd))
+	if (root->mm != NOBODY)
 		return;
 	guard(kpkeys_hardened_pgtables)();
-	root->mm = ASKED;
+	kpkeys_reread(nr);
+	root = __kpkeys_root_at(nr);
+	if (root->mm == NOBODY && kpkeys_root_is_gone(root->pgd))
+		root->mm = ASKED;
 }
 
 static void ask_again(unsigned int nr)
@@ -156,7 +159,10 @@ static void ask_again(unsigned int nr)
 	if (root->mm != ASKED)
 		return;
 	guard(kpkeys_hardened_pgtables)();
-	root->mm = NOBODY;
+	kpkeys_reread(nr);
+	root = __kpkeys_root_at(nr);
+	if (root->mm == ASKED)
+		root->mm = NOBODY;
 }
 
 /* With the lock. Returns a root that a CPU runs on. */

@@ -110,8 +110,10 @@ static const char *finding_on_root(unsigned long root)
 
 static void test_checker_sees_root(struct kunit *test)
 {
-	unsigned long copy = __get_free_pages(GFP_KERNEL, ROOT_ORDER);
+	unsigned long copy;
 
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	copy = __get_free_pages(GFP_KERNEL, ROOT_ORDER);
 	KUNIT_ASSERT_NE(test, copy, 0);
 	memcpy((void *)copy, __va(read_cr3_pa()), KPKEYS_ROOT_SIZE);
 	KUNIT_EXPECT_NULL(test, kpkeys_check_cpu());

@@ -57,11 +57,11 @@ void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
  */
 static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 {
-	unsigned long pfn = pte_pfn(pte);
-
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte.pte);
 	if (!kpkeys_is_pte_slot(ptep) ||
-	    ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pfn)))
+	    ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pte_pfn(pte))))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;
@@ -86,6 +86,8 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 	if (is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte.pte);
 	if (kpkeys_leaf_is_fit(ptep, pte_val(pte), mapped_pfn(pte)))
 		WRITE_ONCE(*ptep, pte);
 }
@@ -247,6 +249,9 @@ static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 static noinline bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 {
 	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte.pte);
+	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) || !kpkeys_are_ordinary(pte_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
@@ -272,6 +277,7 @@ EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 static bool clear_slot(pte_t *ptep, u64 *old)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
 	if (!kpkeys_is_pte_slot(ptep))
 		return false;
 	*old = xchg(&ptep->pte, 0);
@@ -291,6 +297,7 @@ pte_t kpkeys_clear_pte(pte_t *ptep)
 	if (likely(clear_slot(ptep, &old)) || kpkeys_clear_elsewhere(ptep, &old))
 		return native_make_pte(old);
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
 	if (!kpkeys_are_entries(ptep, 1))
 		return native_make_pte(0);
 	return native_make_pte(xchg(&ptep->pte, 0));
@@ -300,6 +307,7 @@ EXPORT_SYMBOL_GPL(kpkeys_clear_pte);
 static noinline void wrprotect_one(pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
 	if (kpkeys_is_pte_slot(ptep) || kpkeys_are_entries(ptep, 1))
 		___ptep_set_wrprotect(ptep);
 }
@@ -316,6 +324,8 @@ void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr)
 	if (nr == 1)
 		return wrprotect_one(ptep);
 	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
 		return;
 	for (; nr; nr--, ptep++)

@@ -72,6 +72,8 @@ static bool is_pte_run(const pte_t *ptep, unsigned int nr)
 static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte_val(pte));
 	if (!kpkeys_is_pte_slot(ptep) || kpkeys_is_typed(pte))
 		return false;
 	___set_pte(ptep, pte);
@@ -97,6 +99,8 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 	if (is_refused(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte_val(pte));
 	if (kpkeys_leaf_is_fit(ptep, pte_val(pte), mapped_pfn(pte)))
 		___set_pte(ptep, pte);
 }
@@ -212,6 +216,9 @@ static noinline bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 			     unsigned int nr)
 {
 	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte_val(pte));
+	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) || !kpkeys_are_ordinary(pte_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
@@ -245,6 +252,7 @@ static noinline pte_t clear_one(struct mm_struct *mm, unsigned long addr,
 				pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
 	if (!kpkeys_is_pte_slot(ptep) && !kpkeys_are_entries(ptep, 1))
 		return __pte(0);
 	return ___ptep_get_and_clear(mm, addr, ptep);
@@ -272,6 +280,8 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
 		return __pte(0);
 	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
 		return __pte(0);
 	first = __ptep_get_and_clear(mm, addr, ptep);
@@ -290,6 +300,7 @@ static noinline void wrprotect_one(struct mm_struct *mm, unsigned long addr,
 				   pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
 	if (kpkeys_is_pte_slot(ptep) || kpkeys_are_entries(ptep, 1))
 		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
@@ -309,10 +320,12 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 	if (nr == 1)
 		return wrprotect_one(mm, addr, ptep);
 	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
 		return;
 	for (; nr; nr--, ptep++, addr += PAGE_SIZE)
-		__ptep_set_wrprotect(mm, addr, ptep);
+		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
 
