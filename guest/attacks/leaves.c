@@ -229,6 +229,8 @@ enum outcome page_cache_filter(void)
 
 	if (!filter_open(&filter) || !make_file(&file))
 		return broken("no compiled filter, or no file of one page");
+	/* Who is killed leaves it in the file, and that would free it. */
+	add_reference(filter.page, 8);
 	kread(filter.page, saved, sizeof(saved));
 	err = put_into_file(&file, filter.page);
 	patch_filter(&filter, &file);
