@@ -18,6 +18,7 @@
  * @KPKEYS_FRAME_READONLY: text or read-only data of the kernel
  * @KPKEYS_FRAME_MODULE: of a module, or compiled code, until that is released
  * @KPKEYS_FRAME_LEAVING: the same, when nothing should map it any more
+ * @KPKEYS_FRAME_KERNEL_TABLE: a page table by which the kernel finds its memory
  */
 enum kpkeys_frame {
 	KPKEYS_FRAME_ORDINARY,
@@ -27,6 +28,7 @@ enum kpkeys_frame {
 	KPKEYS_FRAME_READONLY,
 	KPKEYS_FRAME_MODULE,
 	KPKEYS_FRAME_LEAVING,
+	KPKEYS_FRAME_KERNEL_TABLE,
 };
 
 /**
@@ -57,6 +59,8 @@ enum kpkeys_link {
 
 #define KPKEYS_TABLE(level, link)					\
 	(KPKEYS_FRAME_TABLE | (level) << 3 | (link) << 6)
+#define KPKEYS_KERNEL_TABLE(level, link)				\
+	(KPKEYS_FRAME_KERNEL_TABLE | (level) << 3 | (link) << 6)
 
 /**
  * struct kpkeys_frames - the table of frames; read-only after init
@@ -96,9 +100,21 @@ static __always_inline bool kpkeys_frame_is_constant(enum kpkeys_frame frame)
 	return frame == KPKEYS_FRAME_READONLY || frame == KPKEYS_FRAME_MODULE;
 }
 
+static __always_inline bool kpkeys_frame_is_table(enum kpkeys_frame frame)
+{
+	return frame == KPKEYS_FRAME_TABLE || frame == KPKEYS_FRAME_KERNEL_TABLE;
+}
+
 /* For the architecture, and what it implements. */
 enum kpkeys_frame kpkeys_frame_of_key(int pkey);
 bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame);
+
+static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pkey)
+{
+	if (frame == KPKEYS_FRAME_KERNEL_TABLE)
+		frame = KPKEYS_FRAME_TABLE;
+	return kpkeys_frame_of_key(pkey) == frame;
+}
 
 bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr);
 void kpkeys_frames_readonly(void *start, void *end);
@@ -112,6 +128,7 @@ bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn);
 
 /* links.c */
 unsigned long kpkeys_entry_pfn(const void *entry);
+unsigned long kpkeys_slot_pfn(const void *entry);
 int kpkeys_table_level(unsigned long pfn);
 enum kpkeys_link kpkeys_table_links(unsigned long pfn);
 bool kpkeys_is_shadow(const u64 *entry);
@@ -121,6 +138,10 @@ void kpkeys_share_table(unsigned long pfn);
 void kpkeys_begin_table(const void *table, unsigned int level);
 bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr);
 bool kpkeys_has_user_half(const void *entry);
+
+/* addresses.c */
+bool kpkeys_loses(u64 old, u64 value, int level);
+bool kpkeys_slot_loses(const void *entry, unsigned long table, u64 value);
 
 #else
 
@@ -132,6 +153,7 @@ static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 /* For kpkeys_is_pte_slot(), where nothing is looked up. */
 #define KPKEYS_FRAME_LINK	0
 #define KPKEYS_TABLE(level, link)	0
+#define KPKEYS_KERNEL_TABLE(level, link)	0
 static __always_inline u8 kpkeys_frame_byte(unsigned long pfn) { return 0; }
 
 static inline void kpkeys_frames_readonly(void *start, void *end) { }

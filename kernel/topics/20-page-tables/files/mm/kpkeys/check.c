@@ -2,10 +2,11 @@
 /*
  * The checker: every page-table page carries its key, every page of secrets
  * theirs, and nothing else does; the kernel image maps none of them without, and
- * the table of frames says the same of each. Each entry leads to a linked table
- * of the next level, and to each but the shared ones leads one. None maps a
- * keyed page without its key, nor a read-only one writable. The registers of each
- * CPU protect, and each has reported what it refused.
+ * the table of frames says the same of each, and which tables map the kernel.
+ * Each entry leads to a linked table of the next level, and to each but the
+ * shared ones leads one. None maps a keyed page without its key, nor a read-only
+ * one writable. The registers of each CPU protect, and each has reported what it
+ * refused.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
@@ -72,6 +73,18 @@ static bool check_table(void *ptp, int level, const char *name, void *arg)
 	return true;
 }
 
+/* Its entries go on leading to what protects. */
+static bool check_kernel_table(void *ptp, int level, const char *name, void *arg)
+{
+	struct kpkeys_check *check = arg;
+
+	if (kpkeys_frame(PHYS_PFN(__pa(ptp))) == KPKEYS_FRAME_KERNEL_TABLE)
+		return true;
+	check->misentered++;
+	finding(check, "KERNEL", PHYS_PFN(__pa(ptp)), level, name);
+	return true;
+}
+
 static void check_root(struct kpkeys_check *check, struct mm_struct *mm,
 		       const char *name)
 {
@@ -113,7 +126,7 @@ static void check_page(struct kpkeys_check *check, unsigned long pfn, int pkey)
 		check->state_keyed++;
 	else
 		check->keyed++;
-	if (kpkeys_frame(pfn) != kpkeys_frame_of_key(pkey)) {
+	if (!kpkeys_frame_has_key(kpkeys_frame(pfn), pkey)) {
 		check->misentered++;
 		finding(check, "FRAME", pfn, 0, "page");
 	}
@@ -303,6 +316,8 @@ static void check_all(struct kpkeys_check *check)
 {
 	check->lost = kpkeys_state.lost_pages;
 	kpkeys_walk_kernel(check_table, check);
+	kpkeys_walk_pgd(lm_alias(init_mm.pgd), KPKEYS_WALK_ALL, "kernel",
+			check_kernel_table, check);
 	check_tasks(check);
 	check_memory(check);
 	check_links(check);

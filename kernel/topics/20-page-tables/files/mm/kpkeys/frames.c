@@ -241,6 +241,7 @@ static const char * const frame_names[] = {
 	[KPKEYS_FRAME_READONLY]	= "a read-only page",
 	[KPKEYS_FRAME_MODULE]	= "a read-only page of a module",
 	[KPKEYS_FRAME_LEAVING]	= "a page that a module had",
+	[KPKEYS_FRAME_KERNEL_TABLE] = "a page table of the kernel",
 };
 
 /**
@@ -372,7 +373,7 @@ static bool refuse_key(unsigned long pfn, unsigned long nr, int pkey)
 
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
-		if (frame && !(frame == KPKEYS_FRAME_TABLE &&
+		if (frame && !(kpkeys_frame_is_table(frame) &&
 			       pkey == KPKEYS_PKEY_PGTABLES))
 			return kpkeys_refuse("new key", kpkeys_frame_name(pfn),
 					     pfn_to_kaddr(pfn), NULL);
@@ -408,16 +409,17 @@ bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey)
 	return false;
 }
 
-static bool is_in_table(const void *entry)
+static bool refuse_loss(const void *entry, unsigned long table, u64 value)
 {
-	return kpkeys_frame(kpkeys_entry_pfn(entry)) == KPKEYS_FRAME_TABLE;
+	return kpkeys_slot_loses(entry, table, value) &&
+	       kpkeys_refuse("loss of a mapping", "protected memory", entry, NULL);
 }
 
 /**
- * kpkeys_refuse_leaf - may an entry that maps these frames not be written?
+ * kpkeys_refuse_leaf - may an entry of a page or a huge page not be written?
  * @entry: where
  * @value: what
- * @pfn: the first frame it maps
+ * @pfn: the first frame it maps, or a number that there is not
  * @nr: how many
  *
  * Reports it if so. An entry that is in no keyed table, but on a stack or in
@@ -429,9 +431,14 @@ static bool is_in_table(const void *entry)
 bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 			unsigned long nr)
 {
+	unsigned long table = kpkeys_entry_pfn(entry);
 	enum kpkeys_frame frame;
 
-	if (kpkeys_are_ordinary(pfn, nr) || !is_in_table(entry))
+	if (!kpkeys_frame_is_table(kpkeys_frame(table)))
+		return false;
+	if (refuse_loss(entry, table, value))
+		return true;
+	if (kpkeys_are_ordinary(pfn, nr))
 		return false;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
@@ -457,6 +464,7 @@ bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn)
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	return kpkeys_are_entries(entry, 1) &&
+	       !kpkeys_slot_loses(entry, kpkeys_slot_pfn(entry), value) &&
 	       (!frame || arch_kpkeys_leaf_fits(value, frame));
 }
 

@@ -65,19 +65,31 @@ static __always_inline u8 *frame_of(const void *page)
 	return frame_at(PHYS_PFN(__pa(page)));
 }
 
-static unsigned int level_of(u8 frame)
+static __always_inline unsigned int level_of(u8 frame)
 {
 	return (frame & KPKEYS_FRAME_LEVEL) >> 3;
 }
 
-static enum kpkeys_link link_of(u8 frame)
+static __always_inline enum kpkeys_link link_of(u8 frame)
 {
 	return (frame & KPKEYS_FRAME_LINK) >> 6;
 }
 
-static bool is_table(u8 frame)
+static __always_inline bool is_table(u8 frame)
 {
-	return (frame & KPKEYS_FRAME_KIND) == KPKEYS_FRAME_TABLE;
+	return kpkeys_frame_is_table(frame & KPKEYS_FRAME_KIND);
+}
+
+static __always_inline bool is_kernels(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_KIND) == KPKEYS_FRAME_KERNEL_TABLE;
+}
+
+/* A table below one of the kernel's is one, too. */
+static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys_link link)
+{
+	return is_kernels(parent) ? KPKEYS_KERNEL_TABLE(level, link) :
+				    KPKEYS_TABLE(level, link);
 }
 
 /**
@@ -296,7 +308,9 @@ bool kpkeys_table_leave(unsigned long pfn)
 
 /* ---- links; in a section ---- */
 
-static bool claim(unsigned long pfn, unsigned int level, enum kpkeys_link link)
+/* What it is under decides whose it is. */
+static bool claim_below(u8 parent, unsigned long pfn, unsigned int level,
+			enum kpkeys_link link)
 {
 	u8 *frame = frame_at(pfn), old;
 
@@ -308,18 +322,26 @@ static bool claim(unsigned long pfn, unsigned int level, enum kpkeys_link link)
 		    (old != KPKEYS_TABLE(level, KPKEYS_LINK_CLAIMED) ||
 		     link == KPKEYS_LINK_CLAIMED))
 			return false;
-	} while (!try_cmpxchg(frame, &old, KPKEYS_TABLE(level, link)));
+	} while (!try_cmpxchg(frame, &old, frame_below(parent, level, link)));
 	return true;
 }
 
-/* From one kind of link to another; all else stays. */
+static bool claim(unsigned long pfn, unsigned int level, enum kpkeys_link link)
+{
+	return claim_below(KPKEYS_FRAME_TABLE, pfn, level, link);
+}
+
+/* From one kind of link to another; all else stays. Unlinked it is nobody's. */
 static void change(unsigned long pfn, enum kpkeys_link from, enum kpkeys_link to)
 {
-	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0;
+	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0, parent;
 
-	while (is_table(old) && link_of(old) == from)
-		if (try_cmpxchg(frame, &old, KPKEYS_TABLE(level_of(old), to)))
+	while (is_table(old) && link_of(old) == from) {
+		parent = to ? old : KPKEYS_FRAME_TABLE;
+		if (try_cmpxchg(frame, &old,
+				frame_below(parent, level_of(old), to)))
 			break;
+	}
 }
 
 /* What several entries lead to stays. */
@@ -376,12 +398,21 @@ static bool is_fixed(const void *entry)
 }
 
 /* Without a walk, which is nothing for a section: tables are there, or in the image. */
-static unsigned long slot_pfn(const void *entry)
+static __always_inline unsigned long slot_pfn(const void *entry)
 {
 	bool in_image = (void *)entry >= (void *)_text && (void *)entry < (void *)_end;
 
 	return in_image || kpkeys_is_linear(entry) ?
 	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
+}
+
+/**
+ * kpkeys_slot_pfn - the page frame that an entry is in, in a section
+ * @entry: in a table
+ */
+unsigned long kpkeys_slot_pfn(const void *entry)
+{
+	return slot_pfn(entry);
 }
 
 /* Where it is lay on the stack of an interrupt since it was asked about, maybe. */
@@ -398,11 +429,22 @@ static bool still_leads_to(const u64 *entry, unsigned int level)
 	       min(level_of(parent), KPKEYS_LEVEL_PGD) == level_above(level);
 }
 
+/* Asked with what is linked known as the kernel's, so that nobody changes it. */
+static bool loses(u8 parent, u64 old, u64 value, unsigned int level)
+{
+	unsigned long before = kpkeys_table_pfn(old);
+
+	return (is_kernels(parent) ||
+		(before && is_kernels(kpkeys_frame_byte(before)))) &&
+	       kpkeys_loses(old, value, level);
+}
+
 static bool exchange(u64 *entry, u64 value, unsigned int level, u64 *old)
 {
 	unsigned long pfn, before, shadow;
 	bool claimed;
 	u64 seen;
+	u8 parent;
 
 	scoped_guard(kpkeys_hardened_pgtables) {
 		kpkeys_reread(entry);
@@ -411,15 +453,22 @@ static bool exchange(u64 *entry, u64 value, unsigned int level, u64 *old)
 		if (!still_leads_to(entry, level))
 			return false;
 		pfn = kpkeys_table_pfn(value);
-		shadow = shadowed(entry, kpkeys_frame_byte(slot_pfn(entry)));
+		parent = kpkeys_frame_byte(slot_pfn(entry));
+		shadow = shadowed(entry, parent);
 		claimed = !pfn || pfn == shadow;
 		seen = READ_ONCE(*entry);
 		do {
 			before = kpkeys_table_pfn(seen);
 			if (!claimed && before != pfn)
-				claimed = claim(pfn, level, KPKEYS_LINK_ONE);
+				claimed = claim_below(parent, pfn, level,
+						      KPKEYS_LINK_ONE);
 			if (!claimed && before != pfn)
 				return false;
+			if (unlikely(loses(parent, seen, value, level_above(level)))) {
+				if (pfn && pfn != before && pfn != shadow)
+					unlink(pfn);
+				return false;
+			}
 		} while (!try_cmpxchg(entry, &seen, value));
 		kpkeys_entry_written(value);
 		if (before && before != pfn && before != shadow)
@@ -444,6 +493,9 @@ static bool refuse_link(u64 value)
 {
 	unsigned long pfn = kpkeys_table_pfn(value);
 
+	if (!pfn)
+		return kpkeys_refuse("loss of a mapping", "protected memory", NULL,
+				     NULL);
 	return kpkeys_refuse("use as a page table", why_not(pfn),
 			     pfn_to_kaddr(pfn), NULL);
 }
@@ -468,7 +520,7 @@ static void write_outside(u64 *entry, u64 value, u8 parent)
 static void prepare(u64 *entry, u64 value, unsigned int level, u8 parent)
 {
 	unsigned long pfn = kpkeys_table_pfn(value);
-	bool fits = !pfn || kpkeys_frame(pfn) != KPKEYS_FRAME_TABLE;
+	bool fits = !pfn || !kpkeys_frame_is_table(kpkeys_frame(pfn));
 
 	if (!fits) {
 		guard(kpkeys_hardened_pgtables)();
@@ -529,6 +581,37 @@ static u64 swap_entry(u64 *entry, u64 value)
 	return xchg(entry, value);
 }
 
+static noinline bool adopt(unsigned long pfn)
+{
+	u8 *frame = frame_at(pfn), old;
+
+	guard(kpkeys_hardened_pgtables)();
+	old = frame ? READ_ONCE(*frame) : KPKEYS_FRAME_ORDINARY;
+	while (is_table(old) && !is_kernels(old) && link_of(old))
+		if (try_cmpxchg(frame, &old,
+				KPKEYS_KERNEL_TABLE(level_of(old), link_of(old))))
+			return true;
+	return false;
+}
+
+/*
+ * What was linked to a table before that became the kernel's was nobody's. As
+ * deep as there are levels.
+ */
+static void adopt_below(unsigned long table)
+{
+	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
+	unsigned long pfn;
+
+	if (!table || level_of(kpkeys_frame_byte(table)) <= KPKEYS_LEVEL_PTE)
+		return;
+	for (; entry < end; entry++) {
+		pfn = kpkeys_table_pfn(READ_ONCE(*entry));
+		if (pfn && adopt(pfn))
+			adopt_below(pfn);
+	}
+}
+
 /*
  * Where the entry is may have been said by a stack, while its task slept: not in
  * a table of entries that map, nor in a page of the pool that holds no table.
@@ -537,8 +620,11 @@ static bool write_in_table(u64 *entry, u64 value, unsigned int level, u8 parent,
 			   u64 *old)
 {
 	if (likely(leads_to(entry, level, parent))) {
-		if (likely(exchange(entry, value, level, old)))
+		if (likely(exchange(entry, value, level, old))) {
+			if (unlikely(is_kernels(parent)))
+				adopt_below(kpkeys_table_pfn(value));
 			return true;
+		}
 		if (refuse_link(value))
 			return false;
 	} else if (kpkeys_refuse("use as a page table", "what is no such table",
@@ -717,14 +803,14 @@ bool kpkeys_refuse_change(const void *entry, unsigned int nr)
 /**
  * kpkeys_refuse_ptes - may what somebody says are PTEs not be written or taken?
  * @entry: the first one
- * @nr: how many, of one table of the last level
+ * @nr: how many, of one table of the last level, and not the kernel's
  */
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
 {
 	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
 
 	if (offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
-	    is_pte_table(entry, frame))
+	    !is_kernels(frame) && is_pte_table(entry, frame))
 		return false;
 	return refuse_slot(entry);
 }
@@ -848,9 +934,27 @@ static bool mark(void *ptp, int level, const char *name, void *arg)
 
 	guard(kpkeys_hardened_pgtables)();
 	again = link_of(*frame) >= KPKEYS_LINK_ONE;
-	WRITE_ONCE(*frame, KPKEYS_TABLE(level, again ? KPKEYS_LINK_SHARED :
-						       KPKEYS_LINK_ONE));
+	WRITE_ONCE(*frame, KPKEYS_KERNEL_TABLE(level, again ? KPKEYS_LINK_SHARED :
+							      KPKEYS_LINK_ONE));
 	return !again;
+}
+
+static bool mark_process(void *ptp, int level, const char *name, void *arg)
+{
+	u8 *frame = frame_of(ptp);
+
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*frame, KPKEYS_TABLE(level_of(*frame), link_of(*frame)));
+	return true;
+}
+
+/**
+ * kpkeys_mark_process - what a top-level table maps for user space is not the kernel's
+ * @pgd: entered as the kernel's; made while it starts
+ */
+void __init kpkeys_mark_process(pgd_t *pgd)
+{
+	kpkeys_walk_pgd(pgd, KPKEYS_WALK_USER, "", mark_process, NULL);
 }
 
 /**

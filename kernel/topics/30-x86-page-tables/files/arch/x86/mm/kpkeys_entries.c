@@ -16,12 +16,14 @@
 #include <asm/kpkeys_mm.h>
 #include <asm/sections.h>
 
-static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned int nr)
+static unsigned long mapped_pfn(pte_t pte)
 {
-	if (!(pte_flags(pte) & _PAGE_PRESENT) ||
-	    (nr == 1 && likely(!kpkeys_frame(pte_pfn(pte)))))
-		return false;
-	return kpkeys_refuse_leaf(ptep, pte_val(pte), pte_pfn(pte), nr);
+	return pte_flags(pte) & _PAGE_PRESENT ? pte_pfn(pte) : ULONG_MAX;
+}
+
+static bool is_refused(pte_t *ptep, pte_t pte)
+{
+	return kpkeys_refuse_leaf(ptep, pte_val(pte), mapped_pfn(pte), 1);
 }
 
 static bool is_patchable(unsigned long pfn)
@@ -60,16 +62,11 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
-	if (!kpkeys_is_pte_slot(ptep) ||
+	if (!kpkeys_is_open_slot(ptep) ||
 	    ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pte_pfn(pte))))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;
-}
-
-static unsigned long mapped_pfn(pte_t pte)
-{
-	return pte_flags(pte) & _PAGE_PRESENT ? pte_pfn(pte) : ULONG_MAX;
 }
 
 /**
@@ -83,7 +80,7 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 		return;
 	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
 		return;
-	if (is_refused(ptep, pte, 1))
+	if (is_refused(ptep, pte))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
@@ -278,7 +275,7 @@ static bool clear_slot(pte_t *ptep, u64 *old)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
-	if (!kpkeys_is_pte_slot(ptep))
+	if (!kpkeys_is_open_slot(ptep))
 		return false;
 	*old = xchg(&ptep->pte, 0);
 	return true;
@@ -296,9 +293,11 @@ pte_t kpkeys_clear_pte(pte_t *ptep)
 
 	if (likely(clear_slot(ptep, &old)) || kpkeys_clear_elsewhere(ptep, &old))
 		return native_make_pte(old);
+	if (is_refused(ptep, native_make_pte(0)))
+		return native_make_pte(0);
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
-	if (!kpkeys_are_entries(ptep, 1))
+	if (!kpkeys_leaf_is_fit(ptep, 0, ULONG_MAX))
 		return native_make_pte(0);
 	return native_make_pte(xchg(&ptep->pte, 0));
 }

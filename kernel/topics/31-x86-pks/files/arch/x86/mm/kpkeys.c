@@ -111,7 +111,7 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 		       (_PAGE_USER | _PAGE_DIRTY);
 	if (value & _PAGE_USER)
 		return false;
-	return kpkeys_frame_of_key(pkey_of(value)) == frame ||
+	return kpkeys_frame_has_key(frame, pkey_of(value)) ||
 	       (frame == KPKEYS_FRAME_STATE && !(value & _PAGE_RW));
 }
 
@@ -270,8 +270,10 @@ void __init arch_kpkeys_share_tables(void)
 		return;
 	for (i = 0; i < PTRS_PER_PGD; i++)
 		kpkeys_share_table(kpkeys_table_pfn(pgd_val(half[i])));
-	if (poking_mm)
-		kpkeys_mark_user_half(poking_mm->pgd);
+	if (!poking_mm)
+		return;
+	kpkeys_mark_process(poking_mm->pgd);
+	kpkeys_mark_user_half(poking_mm->pgd);
 }
 
 /**

@@ -12,6 +12,11 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+static unsigned long mapped_pfn(pte_t pte)
+{
+	return pte_valid(pte) ? pte_pfn(pte) : ULONG_MAX;
+}
+
 /**
  * kpkeys_refuse_run - may entries that map memory not be written?
  * @ptep: the first one, of any level
@@ -20,15 +25,8 @@
  */
 bool kpkeys_refuse_run(pte_t *ptep, pte_t pte, unsigned long nr)
 {
-	return pte_valid(pte) &&
-	       kpkeys_refuse_leaf(ptep, pte_val(pte), pte_pfn(pte), nr);
-}
-
-static __always_inline bool is_refused(pte_t *ptep, pte_t pte, unsigned long nr)
-{
-	if (nr == 1 && likely(!kpkeys_is_typed(pte)))
-		return false;
-	return kpkeys_refuse_run(ptep, pte, nr);
+	return kpkeys_refuse_leaf(ptep, pte_val(pte), mapped_pfn(pte),
+				  pte_valid(pte) ? nr : 1);
 }
 
 /**
@@ -59,7 +57,7 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 
 	pte_val(pte) = ((pte_val(pte) ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
 	return kpkeys_refuse_change(ptep, 1) ||
-	       is_refused(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
+	       kpkeys_refuse_run(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
 
 static bool is_pte_run(const pte_t *ptep, unsigned int nr)
@@ -74,15 +72,10 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte_val(pte));
-	if (!kpkeys_is_pte_slot(ptep) || kpkeys_is_typed(pte))
+	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte))
 		return false;
 	___set_pte(ptep, pte);
 	return true;
-}
-
-static unsigned long mapped_pfn(pte_t pte)
-{
-	return pte_valid(pte) ? pte_pfn(pte) : ULONG_MAX;
 }
 
 /**
@@ -96,7 +89,7 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 		return;
 	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
 		return;
-	if (is_refused(ptep, pte, 1))
+	if (kpkeys_refuse_run(ptep, pte, 1))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
@@ -248,14 +241,53 @@ void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
-static noinline pte_t clear_one(struct mm_struct *mm, unsigned long addr,
-				pte_t *ptep)
+static noinline bool clear_slot(struct mm_struct *mm, unsigned long addr,
+				pte_t *ptep, pte_t *old)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
-	if (!kpkeys_is_pte_slot(ptep) && !kpkeys_are_entries(ptep, 1))
+	if (!kpkeys_is_open_slot(ptep))
+		return false;
+	*old = ___ptep_get_and_clear(mm, addr, ptep);
+	return true;
+}
+
+static pte_t clear_one(struct mm_struct *mm, unsigned long addr, pte_t *ptep)
+{
+	pte_t old;
+
+	if (likely(clear_slot(mm, addr, ptep, &old)) ||
+	    kpkeys_clear_elsewhere(ptep, &pte_val(old)))
+		return old;
+	if (kpkeys_refuse_run(ptep, __pte(0), 1))
+		return __pte(0);
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	if (!kpkeys_leaf_is_fit(ptep, 0, ULONG_MAX))
 		return __pte(0);
 	return ___ptep_get_and_clear(mm, addr, ptep);
+}
+
+static noinline bool clear_run(struct mm_struct *mm, unsigned long addr,
+			       pte_t *ptep, unsigned int nr, pte_t *old)
+{
+	pte_t pte, first;
+
+	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	if (!is_pte_run(ptep, nr))
+		return false;
+	first = ___ptep_get_and_clear(mm, addr, ptep);
+	while (--nr) {
+		pte = ___ptep_get_and_clear(mm, addr += PAGE_SIZE, ++ptep);
+		if (pte_dirty(pte))
+			first = pte_mkdirty(first);
+		if (pte_young(pte))
+			first = pte_mkyoung(first);
+	}
+	*old = first;
+	return true;
 }
 
 /**
@@ -272,21 +304,11 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 {
 	pte_t pte, first;
 
-	if (!is_pte_run(ptep, nr) && nr == 1 &&
-	    kpkeys_clear_elsewhere(ptep, &pte_val(pte)))
-		return pte;
-	if (nr == 1)
-		return clear_one(mm, addr, ptep);
-	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
-		return __pte(0);
-	guard(kpkeys_pgtables_section)(nr);
-	kpkeys_reread(ptep);
-	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
-		return __pte(0);
-	first = __ptep_get_and_clear(mm, addr, ptep);
+	if (nr > 1 && likely(clear_run(mm, addr, ptep, nr, &first)))
+		return first;
+	first = clear_one(mm, addr, ptep);
 	while (--nr) {
-		pte = __ptep_get_and_clear(mm, addr += PAGE_SIZE, ++ptep);
+		pte = clear_one(mm, addr += PAGE_SIZE, ++ptep);
 		if (pte_dirty(pte))
 			first = pte_mkdirty(first);
 		if (pte_young(pte))
@@ -328,28 +350,3 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
-
-/**
- * kpkeys_entry_leads_to - what an entry maps, or the table below it
- * @value: of the entry
- * @level: KPKEYS_LEVEL_* of its table; folded ones span what those below do
- * @pfn: set to the first frame
- * @nr: set to how many
- *
- * Return: false if the CPU does not use it.
- */
-bool kpkeys_entry_leads_to(u64 value, int level, unsigned long *pfn,
-			   unsigned long *nr)
-{
-	static const u8 shift[] = {
-		0, PAGE_SHIFT, PMD_SHIFT, PUD_SHIFT, P4D_SHIFT, PGDIR_SHIFT,
-	};
-
-	if (!(value & PTE_VALID))
-		return false;
-	*nr = 1;
-	if (level > 1 && !(value & PTE_TABLE_BIT))
-		*nr = 1UL << (shift[level] - PAGE_SHIFT);
-	*pfn = ALIGN_DOWN(pte_pfn(__pte(value)), *nr);
-	return true;
-}

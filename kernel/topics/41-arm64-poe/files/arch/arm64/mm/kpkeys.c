@@ -340,8 +340,8 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 		return is_readonly;
 	if (is_for_user(value))
 		return false;
-	return (frame == KPKEYS_FRAME_TABLE && is_readonly) ||
-	       kpkeys_frame_of_key(FIELD_GET(PTE_PO_IDX_MASK, value)) == frame;
+	return (kpkeys_frame_is_table(frame) && is_readonly) ||
+	       kpkeys_frame_has_key(frame, FIELD_GET(PTE_PO_IDX_MASK, value));
 }
 
 /**

@@ -43,6 +43,25 @@ static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
 	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
 }
 
+/*
+ * May an entry be written there, whatever it is? Of the kernel's those stay that
+ * lead to what is not ordinary, maybe: kpkeys_refuse_leaf() knows.
+ */
+static __always_inline bool kpkeys_is_open_slot(const void *ptep)
+{
+	u8 table;
+	u64 old;
+
+	if (!kpkeys_is_linear(ptep))
+		return false;
+	table = kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK;
+	if (likely(table == KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0)))
+		return true;
+	old = READ_ONCE(*(const u64 *)ptep);
+	return table == KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, 0) &&
+	       (!(old & _PAGE_PRESENT) || !kpkeys_frame((old & PTE_PFN_MASK) >> PAGE_SHIFT));
+}
+
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);

@@ -32,6 +32,26 @@ static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
 	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
 }
 
+static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
+{
+	return kpkeys_is_linear(ptep) &&
+	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
+	       KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, 0);
+}
+
+/*
+ * May an entry be written there, whatever it is? Of the kernel's those stay that
+ * lead to what is not ordinary, maybe: kpkeys_refuse_leaf() knows.
+ */
+#define kpkeys_is_open_slot(ptep)					\
+({									\
+	pte_t *__slot = (ptep);						\
+									\
+	likely(kpkeys_is_pte_slot(__slot)) ||				\
+	(kpkeys_is_kernel_slot(__slot) &&				\
+	 !kpkeys_is_typed(READ_ONCE(*__slot)));				\
+})
+
 /* In a section, behind the write or ahead of it: its end has the barriers. */
 #define kpkeys_entry_written(value)					\
 do {									\
@@ -58,7 +78,34 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
-bool kpkeys_entry_leads_to(u64 value, int level, unsigned long *pfn,
-			   unsigned long *nr);
+
+/* How many pages an entry maps that leads to no table. Folded levels span what those below do. */
+#define kpkeys_pages_at(level)						\
+	(1UL << (((level) == KPKEYS_LEVEL_PMD ? PMD_SHIFT :		\
+		  (level) == KPKEYS_LEVEL_PUD ? PUD_SHIFT :		\
+		  (level) == KPKEYS_LEVEL_P4D ? P4D_SHIFT :		\
+						PGDIR_SHIFT) - PAGE_SHIFT))
+
+/**
+ * kpkeys_entry_leads_to - what an entry maps, or the table below it
+ * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table
+ * @pfn: set to the first frame
+ * @nr: set to how many
+ *
+ * Return: false if the CPU does not use it.
+ */
+#define kpkeys_entry_leads_to(value, level, pfn, nr)			\
+({									\
+	bool __is_used = (value) & PTE_VALID;				\
+									\
+	if (__is_used) {						\
+		*(nr) = (level) == KPKEYS_LEVEL_PTE ||			\
+			((value) & PTE_TABLE_BIT) ?			\
+			1 : kpkeys_pages_at(level);			\
+		*(pfn) = ALIGN_DOWN(pte_pfn(__pte(value)), *(nr));	\
+	}								\
+	__is_used;							\
+})
 
 #endif /* _ASM_ARM64_KPKEYS_ENTRIES_H */

@@ -45,7 +45,7 @@ static __always_inline void set_ptes_held(struct mm_struct *mm,
 	__sync_cache_and_tags(pte, 1);
 	__check_safe_pte_update(mm, ptep, pte);
 	if (kpkeys_pgtables_enabled() &&
-	    unlikely(kpkeys_is_typed(pte) || !kpkeys_is_pte_slot(ptep)))
+	    unlikely(kpkeys_is_typed(pte) || !kpkeys_is_open_slot(ptep)))
 		kpkeys_set_pte(ptep, pte);
 	else
 		___set_pte(ptep, pte);
@@ -60,6 +60,8 @@ static __always_inline pte_t ptep_get_and_clear_held(struct mm_struct *mm,
 	if (!kpkeys_lazy_mmu_holds())
 		return ptep_get_and_clear(mm, addr, ptep);
 	contpte_try_unfold(mm, addr, ptep, __ptep_get(ptep));
+	if (kpkeys_pgtables_enabled() && unlikely(!kpkeys_is_open_slot(ptep)))
+		return kpkeys_clear_ptes(mm, addr, ptep, 1);
 	return ___ptep_get_and_clear(mm, addr, ptep);
 }
 

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The protection, page tables and the kernel's text are found by their
+ * addresses. Where an entry is to be written comes from ordinary data, so the
+ * kernel might be made to unmap such an address, and to map another page there.
+ * So the tables that map the kernel are known as such. What an entry of theirs
+ * leads to stays there while it is protected.
+ *
+ * Text of modules does not count: it is unmapped before it is released. Nor do
+ * mappings that do not protect, as they were there before.
+ */
+#include <linux/kpkeys_frames.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include <asm/kpkeys_entries.h>
+
+#include "internal.h"
+
+static bool is_found_by(u64 value, unsigned long pfn)
+{
+	enum kpkeys_frame frame = kpkeys_frame(pfn);
+
+	switch (frame) {
+	case KPKEYS_FRAME_ORDINARY:
+	case KPKEYS_FRAME_MODULE:
+	case KPKEYS_FRAME_LEAVING:
+		return false;
+	default:
+		return arch_kpkeys_leaf_fits(value, frame);
+	}
+}
+
+static bool are_found_by(u64 value, unsigned long pfn, unsigned long nr)
+{
+	if (kpkeys_are_ordinary(pfn, nr))
+		return false;
+	for (; nr; nr--)
+		if (is_found_by(value, pfn++))
+			return true;
+	return false;
+}
+
+static __always_inline unsigned long table_below(u64 value, int level)
+{
+	return level > KPKEYS_LEVEL_PTE ? kpkeys_table_pfn(value) : 0;
+}
+
+static __always_inline bool maps(u64 value, int level, unsigned long pfn,
+				 unsigned long nr)
+{
+	unsigned long first, span;
+
+	return !table_below(value, level) &&
+	       kpkeys_entry_leads_to(value, level, &first, &span) &&
+	       first == pfn && span == nr;
+}
+
+/* Does a table map the same in smaller pieces? */
+static bool is_split(unsigned long table, int level, unsigned long pfn,
+		     unsigned long nr)
+{
+	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
+	unsigned long piece = nr / PTRS_PER_PTE;
+
+	for (; entry < end; entry++, pfn += piece)
+		if (!maps(READ_ONCE(*entry), level, pfn, piece))
+			return false;
+	return true;
+}
+
+/* Tables that lead to others are empty before they go. */
+static bool is_needed(u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	return table_below(value, level) ||
+	       (kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
+		are_found_by(value, pfn, nr));
+}
+
+static bool any_is_needed(unsigned long table, int level)
+{
+	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
+
+	for (; entry < end; entry++)
+		if (is_needed(READ_ONCE(*entry), level))
+			return true;
+	return false;
+}
+
+/**
+ * kpkeys_loses - would an entry of the kernel lead to protected memory no more?
+ * @old: what it is
+ * @value: what it is to be
+ * @level: KPKEYS_LEVEL_* of its table
+ *
+ * For sections, too.
+ */
+bool kpkeys_loses(u64 old, u64 value, int level)
+{
+	unsigned long table = table_below(old, level), pfn, nr;
+
+	if (table)
+		return table != table_below(value, level) &&
+		       any_is_needed(table, level - 1);
+	if (!kpkeys_entry_leads_to(old, level, &pfn, &nr) ||
+	    !are_found_by(old, pfn, nr))
+		return false;
+	table = table_below(value, level);
+	return table ? !is_split(table, level - 1, pfn, nr) :
+		       !maps(value, level, pfn, nr);
+}
+
+/**
+ * kpkeys_slot_loses - the same of an entry that is in a table
+ * @entry: where
+ * @table: the page frame that it is in
+ * @value: what it is to be
+ */
+bool kpkeys_slot_loses(const void *entry, unsigned long table, u64 value)
+{
+	return kpkeys_frame(table) == KPKEYS_FRAME_KERNEL_TABLE &&
+	       kpkeys_loses(READ_ONCE(*(const u64 *)entry), value,
+			    kpkeys_level_to_search(table));
+}

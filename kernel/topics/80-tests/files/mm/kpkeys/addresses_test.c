@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: what the kernel finds protected memory by is not taken away. */
+#include <linux/io.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/vmalloc.h>
+
+#include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_mm.h>
+#include <asm/pgalloc.h>
+
+#include "check.h"
+#include "internal.h"
+
+#ifdef CONFIG_X86
+#define TABLE_BITS	_KERNPG_TABLE
+#else
+#define TABLE_BITS	PMD_TYPE_TABLE
+#endif
+
+/* A page of the protection's state, and the entry that the direct map has of it. */
+static void *state;
+static pte_t *slot;
+
+static int key_state(void)
+{
+	return kpkeys_set_pkey(state, 1, KPKEYS_PKEY_STATE, false);
+}
+
+/* Nothing but a free page of the pool may lose its key. */
+static int unkey_state(void)
+{
+	kpkeys_test_set_frame(state, KPKEYS_FRAME_TABLE);
+	return kpkeys_set_pkey(state, 1, KPKEYS_PKEY_DEFAULT, false);
+}
+
+static int addresses_test_init(struct kunit *test)
+{
+	struct kpkeys_leaf leaf;
+	int ret;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	ret = kpkeys_test_init(test);
+	if (ret)
+		return ret;
+	state = (void *)__get_free_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, state);
+	KUNIT_ASSERT_EQ(test, key_state(), 0);
+	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)state, &leaf));
+	KUNIT_ASSERT_EQ(test, leaf.size, PAGE_SIZE);
+	slot = __va(leaf.entry);
+	return 0;
+}
+
+static void addresses_test_exit(struct kunit *test)
+{
+	if (state) {
+		unkey_state();
+		free_page((unsigned long)state);
+	}
+	state = NULL;
+	kpkeys_test_exit(test);
+}
+
+/* Puts it back, so that a kernel that lost it goes on. */
+static bool is_still(u64 before)
+{
+	u64 now = READ_ONCE(*(u64 *)slot);
+
+	scoped_guard(kpkeys_hardened_pgtables)
+		WRITE_ONCE(*(u64 *)slot, before);
+	return now == before;
+}
+
+static void test_mapping_is_not_cleared(struct kunit *test)
+{
+	u64 before = pte_val(ptep_get(slot));
+	unsigned long addr = (unsigned long)state;
+
+	ptep_get_and_clear(&init_mm, addr, slot);
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+	pte_clear(&init_mm, addr, slot);
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+	vunmap_range(addr, addr + PAGE_SIZE);
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+}
+
+static void test_mapping_is_not_replaced(struct kunit *test)
+{
+	u64 before = pte_val(ptep_get(slot));
+	pte_t other = mk_pte(ZERO_PAGE(0), PAGE_KERNEL);
+
+	set_pte(slot, other);
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+	scoped_guard(preempt) {
+		guard(kpkeys_pgtables_section)(2);
+		set_ptes_held(&init_mm, (unsigned long)state, slot, other, 1);
+	}
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+	set_pte(slot, __pte(before));
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+}
+
+/* No process has entries there. */
+static void test_kernel_entries_are_not_taken(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_ptes(slot, 1));
+}
+
+static void test_other_memory_is_unmapped(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)state;
+	u64 before;
+
+	KUNIT_ASSERT_EQ(test, unkey_state(), 0);
+	before = pte_val(ptep_get(slot));
+	ptep_get_and_clear(&init_mm, addr, slot);
+	KUNIT_EXPECT_FALSE(test, is_still(before));
+	KUNIT_ASSERT_EQ(test, key_state(), 0);
+}
+
+static void test_table_is_not_unlinked(struct kunit *test)
+{
+	pmd_t *pmdp = pmd_off_k((unsigned long)state), was = READ_ONCE(*pmdp), now;
+
+	set_pmd(pmdp, __pmd(TABLE_BITS | page_to_phys(kpkeys_test_ptp)));
+	now = READ_ONCE(*pmdp);
+	scoped_guard(kpkeys_hardened_pgtables)
+		WRITE_ONCE(*pmdp, was);
+	KUNIT_EXPECT_EQ(test, pmd_val(now), pmd_val(was));
+	KUNIT_EXPECT_EQ(test, kpkeys_table_links(page_to_pfn(kpkeys_test_ptp)),
+			KPKEYS_LINK_NONE);
+}
+
+#define TABLE	((u64 *)page_address(kpkeys_test_ptp))
+
+static void fill(u64 first)
+{
+	unsigned int i;
+
+	guard(kpkeys_hardened_pgtables)();
+	for (i = 0; i < PTRS_PER_PTE; i++)
+		TABLE[i] = first + i * PAGE_SIZE;
+}
+
+static void test_split_says_the_same(struct kunit *test)
+{
+	u64 page = pte_val(ptep_get(slot)), block = page & ~(PMD_SIZE - PAGE_SIZE);
+	u64 link = TABLE_BITS | __pa(TABLE), huge;
+
+	huge = pmd_val(pmd_mkhuge(__pmd(block)));
+	KUNIT_EXPECT_TRUE(test, kpkeys_loses(huge, 0, KPKEYS_LEVEL_PMD));
+	KUNIT_EXPECT_FALSE(test, kpkeys_loses(huge, huge, KPKEYS_LEVEL_PMD));
+	KUNIT_EXPECT_TRUE(test, kpkeys_loses(huge, link, KPKEYS_LEVEL_PMD));
+	fill(block);
+	KUNIT_EXPECT_FALSE(test, kpkeys_loses(huge, link, KPKEYS_LEVEL_PMD));
+	scoped_guard(kpkeys_hardened_pgtables)
+		TABLE[PTRS_PER_PTE - 1] = 0;
+	KUNIT_EXPECT_TRUE(test, kpkeys_loses(huge, link, KPKEYS_LEVEL_PMD));
+	scoped_guard(kpkeys_hardened_pgtables)
+		memset(TABLE, 0, PAGE_SIZE);
+}
+
+static enum kpkeys_frame kind(const void *table)
+{
+	return kpkeys_frame(PHYS_PFN(__pa(table)));
+}
+
+static void test_tables_of_the_kernel_are_known(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+	pte_t *ptep;
+	u8 frame;
+	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_NOT_NULL(test, check);
+	ptep = virt_to_kpte((unsigned long)area);
+	KUNIT_EXPECT_EQ(test, kind(ptep), KPKEYS_FRAME_KERNEL_TABLE);
+	KUNIT_EXPECT_EQ(test, kind(slot), KPKEYS_FRAME_KERNEL_TABLE);
+	KUNIT_EXPECT_EQ(test, kind(TABLE), KPKEYS_FRAME_TABLE);
+	frame = kpkeys_test_set_frame(PTR_ALIGN_DOWN(ptep, PAGE_SIZE),
+				      KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_ONE));
+	kpkeys_check(check);
+	kpkeys_test_set_frame(PTR_ALIGN_DOWN(ptep, PAGE_SIZE), frame);
+	KUNIT_EXPECT_EQ(test, check->misentered, 1);
+	vfree(area);
+}
+
+static void *new_table(struct kunit *test)
+{
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	return page_address(page);
+}
+
+/* It is filled first, and linked then, as where memory is plugged in. */
+static void test_tables_below_are_known(struct kunit *test)
+{
+	u64 *top = new_table(test), *last = new_table(test);
+
+	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
+	KUNIT_EXPECT_EQ(test, kind(last), KPKEYS_FRAME_TABLE);
+	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
+						       KPKEYS_LINK_ONE));
+	set_pud((pud_t *)top, __pud(TABLE_BITS | __pa(TABLE)));
+	KUNIT_EXPECT_EQ(test, kind(TABLE), KPKEYS_FRAME_KERNEL_TABLE);
+	KUNIT_EXPECT_EQ(test, kind(last), KPKEYS_FRAME_KERNEL_TABLE);
+	/* What leads to a table does not go. */
+	set_pud((pud_t *)top, __pud(0));
+	KUNIT_EXPECT_NE(test, READ_ONCE(*top), 0);
+	set_pmd((pmd_t *)TABLE, __pmd(0));
+	set_pud((pud_t *)top, __pud(0));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*top), 0);
+	KUNIT_EXPECT_EQ(test, kind(TABLE), KPKEYS_FRAME_TABLE);
+	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_NONE));
+	kpkeys_ptp_free(virt_to_page(top), 0);
+	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
+static struct kunit_case addresses_cases[] = {
+	KUNIT_CASE(test_mapping_is_not_cleared),
+	KUNIT_CASE(test_mapping_is_not_replaced),
+	KUNIT_CASE(test_kernel_entries_are_not_taken),
+	KUNIT_CASE(test_other_memory_is_unmapped),
+	KUNIT_CASE(test_table_is_not_unlinked),
+	KUNIT_CASE(test_split_says_the_same),
+	KUNIT_CASE(test_tables_of_the_kernel_are_known),
+	KUNIT_CASE(test_tables_below_are_known),
+	{}
+};
+
+static struct kunit_suite addresses_suite = {
+	.name = "kpkeys-addresses",
+	.init = addresses_test_init,
+	.exit = addresses_test_exit,
+	.test_cases = addresses_cases,
+};
+
+kunit_test_suite(addresses_suite);
