@@ -97,6 +97,7 @@ void arch_kpkeys_flush(void);
 void *arch_kpkeys_alias(void *addr);
 struct range arch_kpkeys_image(void);
 void arch_kpkeys_share_tables(void);
+bool arch_kpkeys_leaf_is_data(u64 value);
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg);

@@ -44,15 +44,20 @@ struct kpkeys_node {
 
 #define KPKEYS_MAX_ARRIVALS	16	/* blocks that one search serves */
 #define KPKEYS_MODULES	BIT(KPKEYS_MAX_ARRIVALS)
+#define KPKEYS_LEAVERS	BIT(KPKEYS_MAX_ARRIVALS + 1)
 
 /**
  * struct kpkeys_arrivals - pages that are about to get another use
  * @block: the first frame of each block, and how many there are
  * @nr: blocks
- * @mapped: of them, those that something maps; and KPKEYS_MODULES
+ * @start: first frame of all
+ * @end: behind the last one
+ * @mapped: of them, those that something maps; and KPKEYS_MODULES, KPKEYS_LEAVERS
  * @modules: pages of modules come or leave
  * @leaving: pages that are KPKEYS_FRAME_LEAVING
- * @next: page of the table of frames with which the search goes on
+ * @next: page frame with which the search goes on
+ * @entry: if that is a table, the entry
+ * @found: what that leads to and must not, as in @mapped
  * @round: which search that is
  */
 struct kpkeys_arrivals {
@@ -61,10 +66,13 @@ struct kpkeys_arrivals {
 		unsigned long	nr;
 	}			block[KPKEYS_MAX_ARRIVALS];
 	unsigned int		nr;
+	unsigned long		start, end;
 	unsigned long		mapped;
 	bool			modules;
 	unsigned long		leaving;
 	unsigned long		next;
+	unsigned int		entry;
+	unsigned long		found;
 	unsigned long		round;
 };
 
@@ -151,7 +159,7 @@ void kpkeys_frames_sync(void *addr, unsigned long nr);
 bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
-bool kpkeys_frames_are_hole(unsigned long index);
+extern u8 *kpkeys_no_frames;
 bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 void kpkeys_finish_refusal(void);
 DECLARE_PER_CPU(struct irq_work, kpkeys_refusal_work);
@@ -194,7 +202,6 @@ bool kpkeys_modules_may_leave(void);
 
 /* modules.c */
 bool kpkeys_modules_are_entered(void);
-bool kpkeys_module_stays(unsigned long pfn);
 
 /* roots.c */
 void kpkeys_roots_init(void);

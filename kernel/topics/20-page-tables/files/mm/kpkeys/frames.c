@@ -30,7 +30,8 @@
 
 struct kpkeys_frames kpkeys_frames __ro_after_init;
 
-static u8 *no_frames __ro_after_init;
+/* Where there is no memory. */
+u8 *kpkeys_no_frames __ro_after_init;
 
 bool kpkeys_takes_all __ro_after_init;
 
@@ -65,7 +66,7 @@ static void set_run(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame
 	kpkeys_reread(nr);
 	index = pfn / KPKEYS_FRAMES_PER_PAGE;
 	first = pfn % KPKEYS_FRAMES_PER_PAGE;
-	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] == no_frames ||
+	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] == kpkeys_no_frames ||
 	    nr > KPKEYS_FRAMES_PER_PAGE - first)
 		return;
 	for (frames = kpkeys_frames.page[index] + first; nr; nr--, frames++)
@@ -161,15 +162,6 @@ void kpkeys_frames_table(void *page)
 	set_frames(PHYS_PFN(__pa(page)), 1, KPKEYS_FRAME_TABLE);
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_table_take(page);
-}
-
-/**
- * kpkeys_frames_are_hole - is there no memory for a page of the table?
- * @index: number of the page
- */
-bool kpkeys_frames_are_hole(unsigned long index)
-{
-	return kpkeys_frames.page[index] == no_frames;
 }
 
 static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
@@ -485,7 +477,7 @@ static int add_frames(unsigned long pfn, unsigned long end)
 	for (; index * KPKEYS_FRAMES_PER_PAGE < end; index++) {
 		if (index >= kpkeys_frames.nr)
 			return -ERANGE;
-		if (kpkeys_frames.page[index] != no_frames)
+		if (kpkeys_frames.page[index] != kpkeys_no_frames)
 			continue;
 		page = new_page();
 		if (!page)
@@ -527,12 +519,12 @@ static void __init make_root(void)
 	unsigned long nr = DIV_ROUND_UP(span, KPKEYS_FRAMES_PER_PAGE);
 	size_t size = PAGE_ALIGN(nr * sizeof(u8 *));
 
-	no_frames = new_page();
+	kpkeys_no_frames = new_page();
 	kpkeys_frames.page = alloc_pages_exact(size, GFP_KERNEL);
-	if (!no_frames || !kpkeys_frames.page)
+	if (!kpkeys_no_frames || !kpkeys_frames.page)
 		panic("kpkeys: no memory for the table of frames");
 	for (i = 0; i < size / sizeof(u8 *); i++)
-		kpkeys_frames.page[i] = no_frames;
+		kpkeys_frames.page[i] = kpkeys_no_frames;
 	kpkeys_frames.nr = nr;
 	kpkeys_key_static(kpkeys_frames.page, size, KPKEYS_PKEY_STATE,
 			  &kpkeys_state.state_pages);
@@ -543,9 +535,9 @@ static void __init keep_pages(void)
 {
 	unsigned long i;
 
-	kpkeys_table_keep(no_frames);
+	kpkeys_table_keep(kpkeys_no_frames);
 	for (i = 0; i < kpkeys_frames.nr; i++)
-		if (kpkeys_frames.page[i] != no_frames)
+		if (kpkeys_frames.page[i] != kpkeys_no_frames)
 			kpkeys_table_keep(kpkeys_frames.page[i]);
 	kpkeys_depot_keep();
 	kpkeys_roots_keep();

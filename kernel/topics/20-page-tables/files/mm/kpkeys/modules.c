@@ -89,26 +89,19 @@ static bool begin_to_leave(unsigned long pfn)
 	if (kpkeys_frame(pfn) != KPKEYS_FRAME_MODULE)
 		return false;
 	guard(kpkeys_hardened_pgtables)();
-	if (arrivals->next ||
+	if (arrivals->next || arrivals->entry ||
 	    !kpkeys_change_frame(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_LEAVING))
 		return false;
 	arrivals->leaving++;
 	return true;
 }
 
-/**
- * kpkeys_module_stays - something leads to a page that was to leave
- * @pfn: its page frame
- *
- * Return: whether it was.
- */
-bool kpkeys_module_stays(unsigned long pfn)
+/* For something leads to a page that was to leave. */
+static void stay(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
-	if (!kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_MODULE))
-		return false;
-	kpkeys_state.arrivals.leaving--;
-	return true;
+	if (kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_MODULE))
+		kpkeys_state.arrivals.leaving--;
 }
 
 static void leave(unsigned long pfn)
@@ -139,6 +132,7 @@ static bool have_left(struct page **pages, unsigned int nr)
 
 	for (i = 0; i < nr; i++) {
 		leave(page_to_pfn(pages[i]));
+		stay(page_to_pfn(pages[i]));
 		left &= kpkeys_frame(page_to_pfn(pages[i])) < KPKEYS_FRAME_MODULE;
 	}
 	return left;

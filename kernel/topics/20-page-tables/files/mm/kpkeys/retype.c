@@ -8,17 +8,18 @@
  * From there on no helper writes an entry that maps it. Behind the flush that
  * puts the key in force, and when whoever looked at the table of frames before
  * has written his entry, the pages of all tables are read. What they are is
- * said by the table of frames, too. An entry that leads to what comes, and is
- * not that of the direct map, is one too many.
+ * said by the table of frames, too. An entry that leads to what comes, and has
+ * not its key, is one too many.
  *
  * An entry that is not present does not count: to make it so again, as
  * mprotect() does with PROT_NONE, is to set it, by a helper that asks.
  *
  * Text and read-only data of modules are looked for by the same search: when
  * they come, nothing but entries that are read-only may lead to them, and when
- * they leave, nothing but the direct map.
+ * they leave, nothing but what the kernel maps as data.
  *
- * What is to be found and how far the search is are in keyed memory.
+ * The search runs in sections. What is to be found and how far the search is
+ * are in keyed memory, and read again behind each call: stacks can be written.
  */
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
@@ -26,7 +27,6 @@
 #include <linux/pgtable.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
-#include <linux/unaligned.h>
 
 #include <asm/kpkeys_entries.h>
 
@@ -34,6 +34,7 @@
 #include "internal.h"
 
 #define ENTRIES		(PAGE_SIZE / sizeof(u64))
+#define STEPS		16	/* in a section: tables, or entries that are judged */
 #define TRIES		20	/* a tick each, for a page that is just being freed */
 
 /* Who takes pages from the page allocator to key them holds it. */
@@ -57,6 +58,9 @@ void kpkeys_arrivals_begin(void)
 	arrivals()->round++;
 	arrivals()->nr = 0;
 	arrivals()->next = 0;
+	arrivals()->entry = 0;
+	arrivals()->start = ULONG_MAX;
+	arrivals()->end = 0;
 	arrivals()->mapped = 0;
 	arrivals()->modules = arrivals()->leaving;
 }
@@ -89,10 +93,13 @@ static bool are_new(unsigned long pfn, unsigned int nr, int pkey)
  */
 int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey)
 {
-	unsigned long pfn = PHYS_PFN(__pa(addr));
+	unsigned long pfn;
 	unsigned int i;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(addr);
+	kpkeys_reread(nr);
+	pfn = PHYS_PFN(__pa(addr));
 	if (!kpkeys_in_force())
 		return -EAGAIN;
 	i = READ_ONCE(arrivals()->nr);
@@ -103,6 +110,8 @@ int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey)
 	arrivals()->block[i].pfn = pfn;
 	arrivals()->block[i].nr = nr;
 	arrivals()->nr = i + 1;
+	arrivals()->start = min(arrivals()->start, pfn);
+	arrivals()->end = max(arrivals()->end, pfn + nr);
 	return 0;
 }
 
@@ -115,9 +124,9 @@ void kpkeys_arrivals_add_modules(void)
 	arrivals()->modules = true;
 }
 
-static bool is_complete(void)
+static __always_inline bool is_complete(void)
 {
-	return arrivals()->next == kpkeys_frames.nr;
+	return READ_ONCE(arrivals()->next) == kpkeys_frames.nr * KPKEYS_FRAMES_PER_PAGE;
 }
 
 /**
@@ -136,7 +145,8 @@ bool kpkeys_modules_are_sound(void)
  */
 bool kpkeys_modules_may_leave(void)
 {
-	return arrivals()->modules && is_complete() && kpkeys_in_force();
+	return arrivals()->modules && is_complete() &&
+	       !(arrivals()->mapped & KPKEYS_LEAVERS) && kpkeys_in_force();
 }
 
 static int find_arrival(unsigned long pfn, unsigned long nr)
@@ -175,195 +185,184 @@ bool kpkeys_has_arrived(const void *addr, unsigned int nr)
 
 /* ---- the search ---- */
 
-/**
- * struct span - frames from the first to the last that comes
- * @start: the first one
- * @end: behind the last one
- */
-struct span {
-	unsigned long	start, end;
-};
-
-static struct span span_of_arrivals(void)
+static __always_inline void go_on(unsigned long pfn)
 {
-	struct span span = { .start = ULONG_MAX };
-	unsigned int i;
-
-	if (arrivals()->modules)
-		return (struct span) { .end = ULONG_MAX };
-
-	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++) {
-		span.start = min(span.start, arrivals()->block[i].pfn);
-		span.end = max(span.end, arrivals()->block[i].pfn +
-					 arrivals()->block[i].nr);
-	}
-	return span;
-}
-
-/* The direct map has them, with their key. */
-static bool is_direct_map(const void *entry, unsigned long pfn)
-{
-	struct kpkeys_leaf leaf;
-
-	return arch_kpkeys_leaf((unsigned long)pfn_to_kaddr(pfn), &leaf) &&
-	       leaf.entry == __pa(entry);
-}
-
-/* A large entry may lead to several. */
-static unsigned long arrivals_below(const u64 *entry, unsigned long pfn,
-				    unsigned long nr)
-{
-	unsigned long mask = 0, start;
-	unsigned int i;
-
-	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++) {
-		start = arrivals()->block[i].pfn;
-		if (pfn < start + arrivals()->block[i].nr && start < pfn + nr &&
-		    !is_direct_map(entry, max(pfn, start)))
-			mask |= BIT(i);
-	}
-	return mask;
-}
-
-static bool is_misfit(const u64 *entry, u64 value, unsigned long pfn)
-{
-	switch (kpkeys_frame(pfn)) {
-	case KPKEYS_FRAME_MODULE:
-		return !arch_kpkeys_leaf_fits(value, KPKEYS_FRAME_MODULE);
-	case KPKEYS_FRAME_LEAVING:
-		return !is_direct_map(entry, pfn);
-	default:
-		return false;
-	}
-}
-
-static unsigned long modules_below(const u64 *entry, u64 value,
-				   unsigned long pfn, unsigned long nr)
-{
-	if (!arrivals()->modules || kpkeys_are_ordinary(pfn, nr))
-		return 0;
-	for (; nr--; pfn++)
-		if (is_misfit(entry, value, pfn))
-			return KPKEYS_MODULES;
-	return 0;
-}
-
-/* Returns which ones it leads to, a bit for each. */
-static unsigned long look_at(const u64 *entry, int level, const struct span *span)
-{
-	unsigned long pfn, nr;
-	u64 value = READ_ONCE(*entry);
-
-	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
-	    pfn >= span->end || pfn + nr <= span->start ||
-	    (nr == 1 && !kpkeys_frame(pfn)))
-		return 0;
-	return arrivals_below(entry, pfn, nr) |
-	       modules_below(entry, value, pfn, nr);
-}
-
-/* A page may be freed, and become something else, while it is looked at. */
-static unsigned long are_still_mapped(const u64 *entry, int level,
-				      const struct span *span, unsigned long mask)
-{
-	unsigned int i;
-
-	for (i = 0; mask && i < TRIES; i++) {
-		if (kpkeys_level_to_search(PHYS_PFN(__pa(entry))) != level)
-			return 0;
-		mask &= look_at(entry, level, span);
-		schedule_timeout_uninterruptible(1);
-	}
-	return mask;
-}
-
-static void note_mapped(unsigned long mask)
-{
-	guard(kpkeys_hardened_pgtables)();
-	arrivals()->mapped |= mask;
-}
-
-/* What is in use does not leave. */
-static void keep_modules(const u64 *entry, int level)
-{
-	unsigned long pfn, nr;
-
-	if (!kpkeys_entry_leads_to(READ_ONCE(*entry), level, &pfn, &nr))
-		return;
-	for (; nr--; pfn++)
-		kpkeys_module_stays(pfn);
-}
-
-static void search_table(unsigned long pfn, int level, const struct span *span)
-{
-	const u64 *entry = pfn_to_kaddr(pfn), *end = entry + ENTRIES;
-	unsigned long mask;
-
-	for (; entry < end; entry++) {
-		mask = look_at(entry, level, span) &
-		       (~arrivals()->mapped | KPKEYS_MODULES);
-		if (unlikely(mask))
-			mask = are_still_mapped(entry, level, span, mask);
-		if (unlikely(mask))
-			note_mapped(mask);
-		if (unlikely(mask & KPKEYS_MODULES))
-			keep_modules(entry, level);
-	}
-	atomic_long_inc(&kpkeys_events.retype_tables);
-	cond_resched();
-}
-
-static void search_word(unsigned long pfn, const struct span *span)
-{
-	unsigned long end = pfn + sizeof(u64);
-	int level;
-
-	for (; pfn < end; pfn++) {
-		level = kpkeys_level_to_search(pfn);
-		if (level)
-			search_table(pfn, level, span);
-	}
-}
-
-/* Those whose frames are in one page of the table of frames. */
-static void search_page(unsigned long index, const struct span *span)
-{
-	const u8 *page = kpkeys_frames.page[index];
-	unsigned long i;
-
-	for (i = 0; i < KPKEYS_FRAMES_PER_PAGE; i += sizeof(u64))
-		if (get_unaligned((const u64 *)(page + i)))
-			search_word(index * KPKEYS_FRAMES_PER_PAGE + i, span);
-}
-
-static unsigned long skip_holes(unsigned long index)
-{
-	while (index < kpkeys_frames.nr && kpkeys_frames_are_hole(index))
-		index++;
-	return index;
-}
-
-static void note_searched(unsigned long round, unsigned long from, unsigned long to)
-{
-	guard(kpkeys_hardened_pgtables)();
-	if (arrivals()->round != round || arrivals()->next != from)
-		return;
-	arrivals()->next = to;
+	arrivals()->next = pfn;
+	arrivals()->entry = 0;
 	/* What was mapped for a moment may be known to a CPU. */
 	if (arrivals()->modules && is_complete())
 		atomic64_inc(&kpkeys_state.keyings);
 }
 
-/* Returns whether there is more. */
-static bool search_next(unsigned long round)
+static __always_inline unsigned long skip_holes(unsigned long pfn)
 {
-	unsigned long from = READ_ONCE(arrivals()->next), index = skip_holes(from);
-	struct span span = span_of_arrivals();
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
 
-	if (index < kpkeys_frames.nr)
-		search_page(index++, &span);
-	note_searched(round, from, index);
-	return index < kpkeys_frames.nr && READ_ONCE(arrivals()->round) == round;
+	while (index < kpkeys_frames.nr &&
+	       kpkeys_frames.page[index] == kpkeys_no_frames)
+		index++;
+	return index * KPKEYS_FRAMES_PER_PAGE;
+}
+
+/* To the next frame that may be a table, in one page of the table of frames. */
+static __always_inline unsigned long skip_others(unsigned long pfn)
+{
+	const u8 *page = kpkeys_frames.page[pfn / KPKEYS_FRAMES_PER_PAGE];
+	unsigned long i = pfn % KPKEYS_FRAMES_PER_PAGE;
+
+	if (page == kpkeys_no_frames)
+		return skip_holes(pfn);
+	while (++i % sizeof(u64))
+		if (kpkeys_frame_is_table(page[i] & KPKEYS_FRAME_KIND))
+			return pfn - pfn % KPKEYS_FRAMES_PER_PAGE + i;
+	while (i < KPKEYS_FRAMES_PER_PAGE && !*(const u64 *)(page + i))
+		i += sizeof(u64);
+	return pfn - pfn % KPKEYS_FRAMES_PER_PAGE + i;
+}
+
+static __always_inline bool is_module(enum kpkeys_frame frame)
+{
+	return frame == KPKEYS_FRAME_MODULE || frame == KPKEYS_FRAME_LEAVING;
+}
+
+/* Worth a second look: in line, for each entry of each table. */
+static __always_inline bool is_suspect(u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+		return false;
+	if (pfn < READ_ONCE(arrivals()->end) &&
+	    pfn + nr > READ_ONCE(arrivals()->start))
+		return nr > 1 || kpkeys_frame(pfn);
+	return READ_ONCE(arrivals()->modules) && (nr > 1 || is_module(kpkeys_frame(pfn)));
+}
+
+/* Stops at the next suspect. Returns whether there is one. */
+static __always_inline bool find_suspect(unsigned long pfn, int level)
+{
+	const u64 *table = pfn_to_kaddr(pfn);
+	unsigned int i = READ_ONCE(arrivals()->entry);
+
+	while (i < ENTRIES && !is_suspect(READ_ONCE(table[i]), level))
+		i++;
+	arrivals()->entry = i;
+	return i < ENTRIES;
+}
+
+/* Of what comes, all has one key. */
+static void find_arrivals(u64 value, unsigned long pfn, unsigned long nr)
+{
+	unsigned long start;
+	unsigned int i;
+
+	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++) {
+		start = arrivals()->block[i].pfn;
+		if (pfn < start + arrivals()->block[i].nr && start < pfn + nr &&
+		    !arch_kpkeys_leaf_fits(value, kpkeys_frame(start)))
+			arrivals()->found |= BIT(i);
+	}
+}
+
+static bool may_lead_to_leaver(u64 value)
+{
+	return kpkeys_frame(arrivals()->next) == KPKEYS_FRAME_KERNEL_TABLE &&
+	       arch_kpkeys_leaf_is_data(value);
+}
+
+static void find_modules(u64 value, unsigned long pfn, unsigned long nr)
+{
+	enum kpkeys_frame frame;
+
+	if (!arrivals()->modules || kpkeys_are_ordinary(pfn, nr))
+		return;
+	for (; nr--; pfn++) {
+		frame = kpkeys_frame(pfn);
+		if (frame == KPKEYS_FRAME_MODULE && !arch_kpkeys_leaf_fits(value, frame))
+			arrivals()->found |= KPKEYS_MODULES;
+		if (frame == KPKEYS_FRAME_LEAVING && !may_lead_to_leaver(value))
+			arrivals()->found |= KPKEYS_LEAVERS;
+	}
+}
+
+/* What the suspect leads to and must not, a bit for each. In a section. */
+static unsigned long misfits(void)
+{
+	unsigned long table = arrivals()->next, pfn, nr;
+	int level = kpkeys_level_to_search(table);
+	u64 value;
+
+	arrivals()->found = 0;
+	if (!level || arrivals()->entry >= ENTRIES)
+		return 0;
+	value = READ_ONCE(((const u64 *)pfn_to_kaddr(table))[arrivals()->entry]);
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+		return 0;
+	find_arrivals(value, pfn, nr);
+	find_modules(value, pfn, nr);
+	return arrivals()->found;
+}
+
+static __always_inline bool is_round(unsigned long round)
+{
+	return READ_ONCE(arrivals()->round) == round && !is_complete();
+}
+
+/* Returns false if it is at a misfit. */
+static __always_inline bool search_on(unsigned long pfn)
+{
+	int level = kpkeys_level_to_search(pfn);
+
+	if (!level) {
+		go_on(skip_others(pfn));
+	} else if (!find_suspect(pfn, level)) {
+		atomic_long_inc(&kpkeys_events.retype_tables);
+		go_on(READ_ONCE(arrivals()->next) + 1);
+	} else if (!misfits()) {
+		arrivals()->entry++;
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Returns whether it stopped at a misfit. */
+static noinline bool search_some(unsigned long round)
+{
+	bool fits = true;
+	unsigned int i;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(round);
+	for (i = 0; fits && i < STEPS && is_round(round); i++)
+		fits = search_on(READ_ONCE(arrivals()->next));
+	return !fits;
+}
+
+static noinline bool is_misfit(unsigned long round)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return is_round(round) && misfits();
+}
+
+static noinline void note_misfit(unsigned long round)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(round);
+	if (!is_round(round))
+		return;
+	arrivals()->mapped |= misfits();
+	arrivals()->entry++;
+}
+
+/* A page may be freed, and become something else, while it is looked at. */
+static void judge(unsigned long round)
+{
+	unsigned int i;
+
+	for (i = 0; i < TRIES && is_misfit(round); i++)
+		schedule_timeout_uninterruptible(1);
+	note_misfit(round);
 }
 
 static void report(void)
@@ -390,7 +389,10 @@ void kpkeys_arrivals_search(void)
 	/* Who found these frames ordinary has written his entry then. */
 	synchronize_rcu_expedited();
 	kpkeys_event(&kpkeys_events.retype_scans);
-	while (search_next(round))
-		;
+	while (is_round(round)) {
+		if (search_some(round))
+			judge(round);
+		cond_resched();
+	}
 	report();
 }

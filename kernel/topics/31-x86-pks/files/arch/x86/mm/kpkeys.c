@@ -116,6 +116,15 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 }
 
 /**
+ * arch_kpkeys_leaf_is_data - does an entry map what the kernel alone uses, and does not run?
+ * @value: of the entry
+ */
+bool arch_kpkeys_leaf_is_data(u64 value)
+{
+	return (value & (_PAGE_USER | _PAGE_NX)) == _PAGE_NX;
+}
+
+/**
  * arch_kpkeys_alias - the kernel image's mapping of a direct-map address
  * @addr: direct-map address
  *

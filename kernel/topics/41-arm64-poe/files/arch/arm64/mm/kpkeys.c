@@ -345,6 +345,15 @@ bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 }
 
 /**
+ * arch_kpkeys_leaf_is_data - does an entry map what the kernel alone uses, and does not run?
+ * @value: of the entry
+ */
+bool arch_kpkeys_leaf_is_data(u64 value)
+{
+	return (value & PTE_PXN) && !is_for_user(value);
+}
+
+/**
  * arch_kpkeys_alias - the kernel image's mapping of a direct-map address
  * @addr: direct-map address
  *
