@@ -433,3 +433,17 @@ void arch_kpkeys_step_done(struct pt_regs *regs, unsigned long flags)
 	regs->flags |= flags;
 }
 NOKPROBE_SYMBOL(arch_kpkeys_step_done);
+
+/**
+ * kpkeys_end_step - what audit let through faults, and not for a key
+ * @regs: of the access, which an interrupt may follow from here on
+ *
+ * As "rep movs" does from a secret to a page of user space that is not there.
+ * The access is repeated when it is, and reported again.
+ */
+void kpkeys_end_step(struct pt_regs *regs)
+{
+	if (!user_mode(regs) && (regs->flags & X86_EFLAGS_TF))
+		kpkeys_handle_debug(regs);
+}
+NOKPROBE_SYMBOL(kpkeys_end_step);

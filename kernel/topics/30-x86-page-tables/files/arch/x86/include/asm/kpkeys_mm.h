@@ -9,6 +9,8 @@
 #include <linux/string.h>
 #include <asm/pgtable_types.h>
 
+struct pt_regs;
+
 #ifdef CONFIG_KPKEYS
 bool kpkeys_uses_pks(void);
 void kpkeys_setup_cpu(void);
@@ -18,6 +20,7 @@ void kpkeys_copy_entries(void *to, const void *from, unsigned int nr);
 void kpkeys_unmap_freed_image(void);
 int kpkeys_unmap_image(unsigned long begin, unsigned long end);
 void kpkeys_flush_cpu(void *unused);
+void kpkeys_end_step(struct pt_regs *regs);
 #else
 static inline bool kpkeys_uses_pks(void) { return false; }
 static inline void kpkeys_setup_cpu(void) { }
@@ -34,6 +37,7 @@ static inline int kpkeys_unmap_image(unsigned long begin, unsigned long end)
 }
 
 static inline void kpkeys_flush_cpu(void *unused) { }
+static inline void kpkeys_end_step(struct pt_regs *regs) { }
 #endif
 
 #endif /* _ASM_X86_KPKEYS_MM_H */
