@@ -115,12 +115,18 @@ bool kpkeys_loses(u64 old, u64 value, int level)
 /**
  * kpkeys_slot_loses - the same of an entry that is in a table
  * @entry: where
- * @table: the page frame that it is in
+ * @table: the page frame that it is in; ULONG_MAX if it is a PTE in a slot of
+ * the fixmap, by which the kernel's are written
  * @value: what it is to be
  */
 bool kpkeys_slot_loses(const void *entry, unsigned long table, u64 value)
 {
-	return kpkeys_frame(table) == KPKEYS_FRAME_KERNEL_TABLE &&
-	       kpkeys_loses(READ_ONCE(*(const u64 *)entry), value,
-			    kpkeys_level_to_search(table));
+	int level = KPKEYS_LEVEL_PTE;
+
+	if (table != ULONG_MAX) {
+		if (kpkeys_frame(table) != KPKEYS_FRAME_KERNEL_TABLE)
+			return false;
+		level = kpkeys_level_to_search(table);
+	}
+	return kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
 }

@@ -23,6 +23,8 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
+#include <asm/kpkeys_entries.h>
+
 #include "internal.h"
 
 /* Memory may be plugged in behind what is there. */
@@ -404,7 +406,7 @@ bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey)
 static bool refuse_loss(const void *entry, unsigned long table, u64 value)
 {
 	return kpkeys_slot_loses(entry, table, value) &&
-	       kpkeys_refuse("loss of a mapping", "protected memory", entry, NULL);
+	       kpkeys_refuse("change of a mapping", "protected memory", entry, NULL);
 }
 
 /**
@@ -458,6 +460,27 @@ bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn)
 	return kpkeys_are_entries(entry, 1) &&
 	       !kpkeys_slot_loses(entry, kpkeys_slot_pfn(entry), value) &&
 	       (!frame || arch_kpkeys_leaf_fits(value, frame));
+}
+
+/**
+ * kpkeys_block_is_fit - the same of an entry above the last level
+ * @value: what
+ * @level: KPKEYS_LEVEL_* of its table
+ */
+bool kpkeys_block_is_fit(u64 value, int level)
+{
+	enum kpkeys_frame frame;
+	unsigned long pfn, nr;
+
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
+	    kpkeys_are_ordinary(pfn, nr) || kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	for (; nr--; pfn++) {
+		frame = kpkeys_frame(pfn);
+		if (frame && !arch_kpkeys_leaf_fits(value, frame))
+			return false;
+	}
+	return true;
 }
 
 /* ---- the table itself ---- */

@@ -409,6 +409,8 @@ static __always_inline unsigned long slot_pfn(const void *entry)
 /**
  * kpkeys_slot_pfn - the page frame that an entry is in, in a section
  * @entry: in a table
+ *
+ * Return: ULONG_MAX if it is in a slot of the fixmap.
  */
 unsigned long kpkeys_slot_pfn(const void *entry)
 {
@@ -427,6 +429,14 @@ static bool still_leads_to(const u64 *entry, unsigned int level)
 		return is_fixed(entry);
 	return is_table(parent) && parent != GONE &&
 	       min(level_of(parent), KPKEYS_LEVEL_PGD) == level_above(level);
+}
+
+/* By a slot of the fixmap tables of the kernel are written, and no others. */
+static __always_inline u8 parent_of(const u64 *entry)
+{
+	unsigned long pfn = slot_pfn(entry);
+
+	return pfn == ULONG_MAX ? KPKEYS_FRAME_KERNEL_TABLE : kpkeys_frame_byte(pfn);
 }
 
 /* Asked with what is linked known as the kernel's, so that nobody changes it. */
@@ -453,9 +463,11 @@ static bool exchange(u64 *entry, u64 value, unsigned int level, u64 *old)
 		if (!still_leads_to(entry, level))
 			return false;
 		pfn = kpkeys_table_pfn(value);
-		parent = kpkeys_frame_byte(slot_pfn(entry));
+		parent = parent_of(entry);
 		shadow = shadowed(entry, parent);
 		claimed = !pfn || pfn == shadow;
+		if (!pfn && !kpkeys_block_is_fit(value, level_above(level)))
+			return false;
 		seen = READ_ONCE(*entry);
 		do {
 			before = kpkeys_table_pfn(seen);
@@ -494,8 +506,8 @@ static bool refuse_link(u64 value)
 	unsigned long pfn = kpkeys_table_pfn(value);
 
 	if (!pfn)
-		return kpkeys_refuse("loss of a mapping", "protected memory", NULL,
-				     NULL);
+		return kpkeys_refuse("change of a mapping", "protected memory",
+				     NULL, NULL);
 	return kpkeys_refuse("use as a page table", why_not(pfn),
 			     pfn_to_kaddr(pfn), NULL);
 }

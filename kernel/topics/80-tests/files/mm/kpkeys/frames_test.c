@@ -179,6 +179,17 @@ static void test_blocks_are_looked_at(struct kunit *test)
 	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
+/* As the section asks that writes it, whoever asked before. */
+static void test_sections_look_at_blocks(struct kunit *test)
+{
+	unsigned long pfn = ALIGN_DOWN(enter_text(), PTRS_PER_PTE);
+
+	kpkeys_set_entry(ENTRY, pmd_val(pmd_mkhuge(pfn_pmd(pfn, PAGE_KERNEL))),
+			 KPKEYS_LEVEL_PTE);
+	KUNIT_EXPECT_FALSE(test, is_written());
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+}
+
 #ifdef CONFIG_X86_64
 #define PUD_TABLE	(KPKEYS_FRAME_TABLE | KPKEYS_LEVEL_PUD << 3 | KPKEYS_LINK_ONE << 6)
 #define PUD_BITS	(_PAGE_PRESENT | _PAGE_RW | _PAGE_PSE | \
@@ -286,6 +297,7 @@ static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_text_is_mapped_readonly),
 	KUNIT_CASE(test_ordinary_is_mapped),
 	KUNIT_CASE(test_blocks_are_looked_at),
+	KUNIT_CASE(test_sections_look_at_blocks),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(test_all_of_a_block_is_looked_at),
 #endif
