@@ -103,35 +103,59 @@ static uint64_t forge_vma(uint64_t addr)
 }
 
 /* By a process with our mappings that can be killed: ours are to be put back. */
-static void write_mapping(uint64_t addr, void *data, size_t len)
+static void write_mapping(uint64_t start, char *copy, bool unmap)
 {
-	struct iovec from = { data, len }, to = { (void *)addr, len };
+	struct iovec from = { copy, PAGE_SIZE }, to = { (void *)start, PAGE_SIZE };
 	pid_t self = getpid(), pid = vfork();
 
 	if (!pid) {
+		if (unmap)
+			madvise((void *)start, PAGE_SIZE, MADV_DONTNEED_LOCKED);
 		process_vm_writev(self, &from, 1, &to, 1, 0);
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
 }
 
-/* The kernel gives up the page that it had there, and may free the copy. */
-static bool write_by_fault(uint64_t addr, void *data, size_t len)
+/* Nobody frees it, and it may be unmapped once. */
+static void keep_page(uint64_t page)
 {
-	uint64_t vma = forge_vma(addr), old = page_of(addr), entry;
+	int mapped;
+
+	add_reference(page, REFERENCES);
+	if (!kread(page + PAGE_MAPCOUNT, &mapped, sizeof(mapped)))
+		kwrite(page + PAGE_MAPCOUNT, &(int){ mapped + 1 }, sizeof(mapped));
+}
+
+/* The kernel gives up the page that it had there, and may free the new one. */
+static bool write_as_ours(uint64_t addr, void *data, size_t len, bool unmap)
+{
+	uint64_t vma = forge_vma(addr), start = addr & -PAGE_SIZE, entry;
+	char copy[PAGE_SIZE];
 	struct task task;
 
-	if (!vma || !old || ktask(0, &task))
+	if (!vma || ktask(0, &task) || kread(start, copy, sizeof(copy)))
 		return false;
 	entry = find_empty_entry(task.mm, addr);
 	if (!entry)
 		return false;
-	add_reference(old, REFERENCES);
+	memcpy(copy + addr % PAGE_SIZE, data, len);
+	keep_page(page_of(addr));
 	kwrite64(entry, vma);
-	write_mapping(addr, data, len);
+	write_mapping(start, copy, unmap);
 	kwrite64(entry, 0);
 	add_reference(page_of(addr), REFERENCES);
 	return true;
+}
+
+static bool write_by_fault(uint64_t addr, void *data, size_t len)
+{
+	return write_as_ours(addr, data, len, false);
+}
+
+static bool write_by_zap(uint64_t addr, void *data, size_t len)
+{
+	return write_as_ours(addr, data, len, true);
 }
 
 static enum outcome patch_by_own_page(bool (*store)(uint64_t addr, void *data, size_t len))
@@ -156,6 +180,12 @@ static enum outcome patch_by_own_page(bool (*store)(uint64_t addr, void *data, s
 enum outcome fault_kernel_address(void)
 {
 	return patch_by_own_page(write_by_fault);
+}
+
+/* What can be written would not be copied. So it is unmapped first. */
+enum outcome zap_kernel_address(void)
+{
+	return patch_by_own_page(write_by_zap);
 }
 
 static void link_chunk(uint64_t chunk, uint64_t list)
@@ -276,6 +306,11 @@ enum outcome percpu_chunk(void)
 }
 #else
 enum outcome fault_kernel_address(void)
+{
+	return skipped("a process has no tables of kernel addresses on this architecture");
+}
+
+enum outcome zap_kernel_address(void)
 {
 	return skipped("a process has no tables of kernel addresses on this architecture");
 }

@@ -90,6 +90,7 @@
 	X(patch_queue,		"patch-queue",		0)		\
 	X(jit_pack,		"jit-pack",		0)		\
 	X(fault_kernel_address,	"fault-kernel-address",	0)		\
+	X(zap_kernel_address,	"zap-kernel-address",	0)		\
 	X(percpu_chunk,		"percpu-chunk",		0)		\
 	X(vfree_filter_alias,	"vfree-filter-alias",	0)		\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
