@@ -37,6 +37,7 @@ void kpkeys_walk_entry(pgd_t *pgdp, const char *name, kpkeys_ptp_fn fn,
 		       void *arg);
 void kpkeys_mark_user_half(const pgd_t *pgd);
 void kpkeys_mark_process(pgd_t *pgd);
+void __kpkeys_share_table(unsigned long pfn);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task);

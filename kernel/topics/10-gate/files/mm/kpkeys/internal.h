@@ -58,6 +58,7 @@ struct kpkeys_node {
  * @next: page frame with which the search goes on
  * @entry: if that is a table, the entry
  * @found: what that leads to and must not, as in @mapped
+ * @is_busy: somebody takes a step of the search
  * @round: which search that is
  */
 struct kpkeys_arrivals {
@@ -73,6 +74,7 @@ struct kpkeys_arrivals {
 	unsigned long		next;
 	unsigned int		entry;
 	unsigned long		found;
+	bool			is_busy;
 	unsigned long		round;
 };
 
@@ -198,6 +200,7 @@ void kpkeys_arrivals_search(void);
 bool kpkeys_has_arrived(const void *addr, unsigned int nr);
 void kpkeys_arrivals_end(void);
 void kpkeys_arrivals_add_modules(void);
+bool kpkeys_arrivals_leave(unsigned long pfn);
 bool kpkeys_modules_are_sound(void);
 bool kpkeys_modules_may_leave(void);
 

@@ -166,5 +166,6 @@ static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 extern void *kpkeys_no_table;
 
 bool kpkeys_are_entries(const void *entry, unsigned int nr);
+bool kpkeys_table_is_new(const void *page);
 
 #endif /* _LINUX_KPKEYS_FRAMES_H */

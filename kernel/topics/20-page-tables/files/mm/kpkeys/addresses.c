@@ -57,10 +57,10 @@ static __always_inline bool maps(u64 value, int level, unsigned long pfn,
 }
 
 /* Does a table map the same in smaller pieces? */
-static bool is_split(unsigned long table, int level, unsigned long pfn,
-		     unsigned long nr)
+static bool is_split(unsigned long table, unsigned long pfn, unsigned long nr)
 {
 	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
+	int level = kpkeys_level_to_search(table);
 	unsigned long piece = nr / PTRS_PER_PTE;
 
 	for (; entry < end; entry++, pfn += piece)
@@ -79,9 +79,11 @@ static bool is_needed(u64 value, int level)
 		are_found_by(value, pfn, nr));
 }
 
-static bool any_is_needed(unsigned long table, int level)
+/* Levels are folded, so the table says which one it is of. */
+static bool any_is_needed(unsigned long table)
 {
 	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
+	int level = kpkeys_level_to_search(table);
 
 	for (; entry < end; entry++)
 		if (is_needed(READ_ONCE(*entry), level))
@@ -103,12 +105,12 @@ bool kpkeys_loses(u64 old, u64 value, int level)
 
 	if (table)
 		return table != table_below(value, level) &&
-		       any_is_needed(table, level - 1);
+		       any_is_needed(table);
 	if (!kpkeys_entry_leads_to(old, level, &pfn, &nr) ||
 	    !are_found_by(old, pfn, nr))
 		return false;
 	table = table_below(value, level);
-	return table ? !is_split(table, level - 1, pfn, nr) :
+	return table ? !is_split(table, pfn, nr) :
 		       !maps(value, level, pfn, nr);
 }
 

@@ -261,6 +261,15 @@ bool kpkeys_table_keep(const void *page)
 }
 
 /**
+ * kpkeys_table_is_new - is this page of the pool a table that has no entry yet?
+ * @page: its address
+ */
+bool kpkeys_table_is_new(const void *page)
+{
+	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == TAKEN;
+}
+
+/**
  * kpkeys_table_is_kept - is this page of the pool never a table?
  * @page: its address
  */
@@ -595,11 +604,15 @@ static u64 swap_entry(u64 *entry, u64 value)
 
 static noinline bool adopt(unsigned long pfn)
 {
-	u8 *frame = frame_at(pfn), old;
+	u8 *frame, old;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	frame = frame_at(pfn);
 	old = frame ? READ_ONCE(*frame) : KPKEYS_FRAME_ORDINARY;
-	while (is_table(old) && !is_kernels(old) && link_of(old))
+	while (is_table(old) && !is_kernels(old) &&
+	       level_of(old) >= KPKEYS_LEVEL_PTE && level_of(old) < LEVEL_TAKEN &&
+	       link_of(old) >= KPKEYS_LINK_ONE)
 		if (try_cmpxchg(frame, &old,
 				KPKEYS_KERNEL_TABLE(level_of(old), link_of(old))))
 			return true;
@@ -851,6 +864,15 @@ bool kpkeys_are_entries(const void *entry, unsigned int nr)
 }
 
 /**
+ * __kpkeys_share_table - kpkeys_share_table() in a section
+ * @pfn: the table
+ */
+void __kpkeys_share_table(unsigned long pfn)
+{
+	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
+}
+
+/**
  * kpkeys_share_table - one more entry is going to lead to a table of the kernel
  * @pfn: the table; it is never freed again
  */
@@ -877,7 +899,7 @@ static bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
 /**
  * kpkeys_begin_root - entries are to be copied where CPUs are to begin
  * @to: the first one, of a table as it was allocated
- * @from: the first one, of a table where they do
+ * @from: the first one, in the same place of the kernel's table
  * @nr: how many
  *
  * In a section.
@@ -889,7 +911,8 @@ bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr)
 	if (unlikely(!no_table))
 		return true;
 	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
-	       offset_in_page(from) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
+	       offset_in_page(from) == offset_in_page(to) &&
+	       is_kernels(kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(from)))) &&
 	       kpkeys_table_level(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
 	       claim_root(to, KPKEYS_LINK_NONE);
 }

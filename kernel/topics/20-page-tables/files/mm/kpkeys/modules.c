@@ -81,19 +81,10 @@ int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 
 /* ---- they leave ---- */
 
-/* Not while a search goes on, which may have been past what leads to it. */
 static bool begin_to_leave(unsigned long pfn)
 {
-	struct kpkeys_arrivals *arrivals = &kpkeys_state.arrivals;
-
-	if (kpkeys_frame(pfn) != KPKEYS_FRAME_MODULE)
-		return false;
-	guard(kpkeys_hardened_pgtables)();
-	if (arrivals->next || arrivals->entry ||
-	    !kpkeys_change_frame(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_LEAVING))
-		return false;
-	arrivals->leaving++;
-	return true;
+	return kpkeys_frame(pfn) == KPKEYS_FRAME_MODULE &&
+	       kpkeys_arrivals_leave(pfn);
 }
 
 /* For something leads to a page that was to leave. */

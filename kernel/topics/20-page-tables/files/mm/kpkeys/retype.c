@@ -20,6 +20,8 @@
  *
  * The search runs in sections. What is to be found and how far the search is
  * are in keyed memory, and read again behind each call: stacks can be written.
+ * So can the lock that keeps searches apart. Steps are kept apart by a flag in
+ * keyed memory: whoever takes one, for whatever round, goes on where it is.
  */
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
@@ -45,6 +47,28 @@ static struct kpkeys_arrivals *arrivals(void)
 	return &kpkeys_state.arrivals;
 }
 
+/* In a section. */
+static __always_inline bool begin_step(void)
+{
+	return !xchg(&arrivals()->is_busy, true);
+}
+
+static __always_inline void wait_for_step(void)
+{
+	while (!begin_step())
+		cpu_relax();
+}
+
+static __always_inline void end_step(void)
+{
+	smp_store_release(&arrivals()->is_busy, false);
+}
+
+static __always_inline bool has_begun(void)
+{
+	return arrivals()->next || arrivals()->entry;
+}
+
 /**
  * kpkeys_arrivals_begin - nothing comes yet
  *
@@ -55,6 +79,7 @@ void kpkeys_arrivals_begin(void)
 {
 	mutex_lock(&arrivals_lock);
 	guard(kpkeys_hardened_pgtables)();
+	wait_for_step();
 	arrivals()->round++;
 	arrivals()->nr = 0;
 	arrivals()->next = 0;
@@ -63,6 +88,7 @@ void kpkeys_arrivals_begin(void)
 	arrivals()->end = 0;
 	arrivals()->mapped = 0;
 	arrivals()->modules = arrivals()->leaving;
+	end_step();
 }
 
 /**
@@ -82,6 +108,20 @@ static bool are_new(unsigned long pfn, unsigned int nr, int pkey)
 	return true;
 }
 
+static int add(unsigned long pfn, unsigned int nr)
+{
+	unsigned int i = READ_ONCE(arrivals()->nr);
+
+	if (i >= KPKEYS_MAX_ARRIVALS || has_begun())
+		return -EEXIST;
+	arrivals()->block[i].pfn = pfn;
+	arrivals()->block[i].nr = nr;
+	arrivals()->nr = i + 1;
+	arrivals()->start = min(arrivals()->start, pfn);
+	arrivals()->end = max(arrivals()->end, pfn + nr);
+	return 0;
+}
+
 /**
  * kpkeys_arrivals_add - pages come that have a key, entered and in force
  * @addr: the first one
@@ -94,7 +134,7 @@ static bool are_new(unsigned long pfn, unsigned int nr, int pkey)
 int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey)
 {
 	unsigned long pfn;
-	unsigned int i;
+	int ret;
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(addr);
@@ -102,26 +142,51 @@ int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey)
 	pfn = PHYS_PFN(__pa(addr));
 	if (!kpkeys_in_force())
 		return -EAGAIN;
-	i = READ_ONCE(arrivals()->nr);
-	if (i >= KPKEYS_MAX_ARRIVALS || arrivals()->next ||
-	    !kpkeys_block_has_key(addr, nr * PAGE_SIZE, pkey) ||
+	if (!kpkeys_block_has_key(addr, nr * PAGE_SIZE, pkey) ||
 	    (kpkeys_frames.nr && !are_new(pfn, nr, pkey)))
 		return -EEXIST;
-	arrivals()->block[i].pfn = pfn;
-	arrivals()->block[i].nr = nr;
-	arrivals()->nr = i + 1;
-	arrivals()->start = min(arrivals()->start, pfn);
-	arrivals()->end = max(arrivals()->end, pfn + nr);
-	return 0;
+	wait_for_step();
+	ret = add(pfn, nr);
+	end_step();
+	return ret;
 }
 
 /**
  * kpkeys_arrivals_add_modules - look for what leads to pages of modules, too
+ *
+ * Not if the search has begun, as where the lock is forged: they are not sound
+ * then, and do not leave.
  */
 void kpkeys_arrivals_add_modules(void)
 {
 	guard(kpkeys_hardened_pgtables)();
-	arrivals()->modules = true;
+	wait_for_step();
+	if (!has_begun())
+		arrivals()->modules = true;
+	end_step();
+}
+
+/**
+ * kpkeys_arrivals_leave - look for what leads to a page of a module that leaves
+ * @pfn: its page frame
+ *
+ * Not if the search has begun, which may have been past what leads to it.
+ *
+ * Return: whether it is looked for.
+ */
+bool kpkeys_arrivals_leave(unsigned long pfn)
+{
+	bool leaves;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	wait_for_step();
+	leaves = !has_begun() &&
+		 kpkeys_change_frame(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_LEAVING);
+	if (leaves)
+		arrivals()->leaving++;
+	end_step();
+	return leaves;
 }
 
 static __always_inline bool is_complete(void)
@@ -334,25 +399,36 @@ static noinline bool search_some(unsigned long round)
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(round);
+	if (!begin_step())
+		return false;
 	for (i = 0; fits && i < STEPS && is_round(round); i++)
 		fits = search_on(READ_ONCE(arrivals()->next));
+	end_step();
 	return !fits;
 }
 
 static noinline bool is_misfit(unsigned long round)
 {
+	bool found;
+
 	guard(kpkeys_hardened_pgtables)();
-	return is_round(round) && misfits();
+	if (!begin_step())
+		return true;
+	found = is_round(round) && misfits();
+	end_step();
+	return found;
 }
 
 static noinline void note_misfit(unsigned long round)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(round);
-	if (!is_round(round))
-		return;
-	arrivals()->mapped |= misfits();
-	arrivals()->entry++;
+	wait_for_step();
+	if (is_round(round)) {
+		arrivals()->mapped |= misfits();
+		arrivals()->entry++;
+	}
+	end_step();
 }
 
 /* A page may be freed, and become something else, while it is looked at. */

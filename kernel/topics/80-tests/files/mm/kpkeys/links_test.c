@@ -346,6 +346,20 @@ static void test_first_entry_says_the_level(struct kunit *test)
 							   swapper_pg_dir, 1));
 }
 
+/* The kernel's half is what is copied, to the same place. */
+static void test_roots_are_copied_from_the_kernel(struct kunit *test)
+{
+	pgd_t *from = lm_alias(init_mm.pgd), *to = page_address(child);
+	u8 frame;
+
+	guard(kpkeys_hardened_pgtables)();
+	KUNIT_EXPECT_FALSE(test, kpkeys_begin_root(to, from + 1, 1));
+	frame = kpkeys_test_set_frame(from, KPKEYS_TABLE(KPKEYS_LEVEL_PGD,
+							 KPKEYS_LINK_ONE));
+	KUNIT_EXPECT_FALSE(test, kpkeys_begin_root(to, from, 1));
+	kpkeys_test_set_frame(from, frame);
+}
+
 static void test_begun_table_has_its_level(struct kunit *test)
 {
 	kpkeys_begin_table(page_address(child), KPKEYS_LEVEL_PMD);
@@ -462,6 +476,7 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_linked_table_is_not_filled),
 	KUNIT_CASE(test_new_table_is_empty),
 	KUNIT_CASE(test_first_entry_says_the_level),
+	KUNIT_CASE(test_roots_are_copied_from_the_kernel),
 	KUNIT_CASE(test_begun_table_has_its_level),
 	KUNIT_CASE(test_held_pte_is_in_a_table),
 	KUNIT_CASE(test_ptes_are_of_the_last_level),

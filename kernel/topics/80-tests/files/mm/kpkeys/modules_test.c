@@ -93,6 +93,20 @@ static void test_text_leaves(struct kunit *test)
 	put_page(page);
 }
 
+/* As where the lock that keeps searches apart is forged. */
+static void test_search_that_began_finds_no_text(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, text_comes(), 0);
+	kpkeys_arrivals_begin();
+	kpkeys_arrivals_search();
+	kpkeys_arrivals_add_modules();
+	KUNIT_EXPECT_FALSE(test, kpkeys_modules_are_sound());
+	KUNIT_EXPECT_FALSE(test, kpkeys_modules_may_leave());
+	KUNIT_EXPECT_FALSE(test, kpkeys_arrivals_leave(page_to_pfn(page)));
+	KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_MODULE);
+	kpkeys_arrivals_end();
+}
+
 #ifdef CONFIG_KPROBES
 static noinline int probed(int value)
 {
@@ -155,6 +169,7 @@ static struct kunit_case modules_cases[] = {
 	KUNIT_CASE(test_pages_of_other_kinds_are_no_text),
 	KUNIT_CASE(test_mapped_text_stays),
 	KUNIT_CASE(test_text_leaves),
+	KUNIT_CASE(test_search_that_began_finds_no_text),
 #ifdef CONFIG_KPROBES
 	KUNIT_CASE(test_slots_of_probes_are_text),
 #endif

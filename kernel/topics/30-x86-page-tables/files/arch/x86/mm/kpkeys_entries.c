@@ -345,6 +345,9 @@ static bool is_like(const void *to, const void *from, unsigned int nr)
 static bool clone_range(pgd_t *to, const pgd_t *from, unsigned int nr, bool ask)
 {
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(to);
+	kpkeys_reread(from);
+	kpkeys_reread(nr);
 	if (ask && !kpkeys_begin_root(to, from, nr))
 		return false;
 	memcpy(to, from, nr * sizeof(pgd_t));
@@ -369,6 +372,32 @@ void kpkeys_clone_pgd_range(pgd_t *to, const pgd_t *from, unsigned int nr)
 	clone_range(to, from, nr, false);
 }
 
+static bool may_copy(const void *entry, const void *source, u64 value)
+{
+	unsigned long to = kpkeys_slot_pfn(entry), from = kpkeys_slot_pfn(source);
+	int level = kpkeys_table_level(to);
+
+	return level && level == kpkeys_table_level(from) &&
+	       kpkeys_frame(from) == KPKEYS_FRAME_KERNEL_TABLE &&
+	       !kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
+}
+
+/* Asked in the section: both lay on the stack of an interrupt, maybe. */
+static bool copy_entry(pgdval_t *entry, const pgdval_t *source, bool ask)
+{
+	pgdval_t value;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
+	kpkeys_reread(source);
+	value = READ_ONCE(*source);
+	if (ask && kpkeys_frames.nr && !may_copy(entry, source, value))
+		return false;
+	__kpkeys_share_table(kpkeys_table_pfn(value));
+	WRITE_ONCE(*entry, value);
+	return true;
+}
+
 /**
  * kpkeys_copy_entries - copy entries of one table to another
  * @to: first entry to write
@@ -389,12 +418,12 @@ void kpkeys_copy_entries(void *to, const void *from, unsigned int nr)
 		return;
 	}
 	for (; nr--; entry++, source++) {
-		pgdval_t value = READ_ONCE(*source);
-
-		if (READ_ONCE(*entry) == value)
+		if (READ_ONCE(*entry) == READ_ONCE(*source))
 			continue;
-		kpkeys_share_table(kpkeys_table_pfn(value));
-		guard(kpkeys_hardened_pgtables)();
-		WRITE_ONCE(*entry, value);
+		if (copy_entry(entry, source, true))
+			continue;
+		if (kpkeys_refuse("copy", "another page table", entry, NULL))
+			return;
+		copy_entry(entry, source, false);
 	}
 }

@@ -38,10 +38,14 @@ static void unfold(pte_t *ptep, unsigned long addr, unsigned long size)
 	unsigned int i, nr = size == PAGE_SIZE ? CONT_PTES : CONT_PMDS;
 
 	ptep = PTR_ALIGN_DOWN(ptep, nr * sizeof(*ptep));
-	scoped_guard(kpkeys_hardened_pgtables)
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_reread(ptep);
+		if (kpkeys_pgtables_enabled() && !kpkeys_are_entries(ptep, nr))
+			return;
 		for (i = 0; i < nr; i++)
 			__set_pte_nosync(ptep + i,
 					 pte_mknoncont(__ptep_get(ptep + i)));
+	}
 	flush_one(addr);
 	atomic_long_inc(size == PAGE_SIZE ? &live_split_events.cont_ptes :
 					    &live_split_events.cont_pmds);
@@ -75,6 +79,9 @@ static void fill(pte_t *table, pte_t pte, unsigned long size)
 	unsigned int i;
 
 	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_reread(table);
+		if (kpkeys_pgtables_enabled() && !kpkeys_table_is_new(table))
+			return;
 		for (i = 0; i < PTRS_PER_PTE; i++) {
 			__set_pte_nosync(table + i, pte);
 			pte = pte_advance_pfn(pte, size >> PAGE_SHIFT);

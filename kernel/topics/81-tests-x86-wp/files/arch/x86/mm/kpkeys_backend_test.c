@@ -136,6 +136,11 @@ static void test_copy_writes_tables_only(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, to);
 	set_pte((pte_t *)from, __pte(16));
 	set_pte((pte_t *)from + 1, __pte(32));
+	/* A table of a process is nothing to copy from. */
+	kpkeys_copy_entries(to + 510, from, 2);
+	KUNIT_EXPECT_EQ(test, to[510], 0);
+	kpkeys_test_set_frame(from, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE,
+							KPKEYS_LINK_ONE));
 	kpkeys_copy_entries(to + 510, from, 2);
 	KUNIT_EXPECT_EQ(test, to[510], 16);
 	KUNIT_EXPECT_EQ(test, to[511], 32);
