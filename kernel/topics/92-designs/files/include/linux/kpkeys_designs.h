@@ -53,14 +53,14 @@ static inline bool kpkeys_design_hides(void) { return true; }
 
 #endif
 
-/* vmalloc writes a table: a section where lazy-MMU mode is one. */
-#define KPKEYS_TABLE	(~0U)
+/* A table is written as a whole: a section where lazy-MMU mode is one. */
+#define KPKEYS_WHOLE_TABLE	(~0U)
 
 /* Are @nr writes a section? */
 static __always_inline bool kpkeys_wants_section(unsigned int nr)
 {
-	return nr > 1 && (nr == KPKEYS_TABLE ? kpkeys_has_sections() :
-						kpkeys_has_runs());
+	return nr > 1 && (nr == KPKEYS_WHOLE_TABLE ? kpkeys_has_sections() :
+						     kpkeys_has_runs());
 }
 
 #endif /* _LINUX_KPKEYS_DESIGNS_H */

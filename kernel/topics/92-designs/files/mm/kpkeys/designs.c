@@ -106,6 +106,22 @@ bool kpkeys_keys_singly(gfp_t gfp)
 	return !kpkeys_has_runs() && gfpflags_allow_blocking(gfp);
 }
 
+/* The table of frames knows them as tables, as it does those of the pool. */
+static void become_tables(void *addr, unsigned int nr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	for (; nr--; addr += PAGE_SIZE)
+		kpkeys_table_take(addr);
+}
+
+/* Of a root: not before no CPU runs on it. */
+static bool is_no_table(void *addr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return kpkeys_table_is_free(addr) ||
+	       kpkeys_table_put(addr) == KPKEYS_PUT_FREE;
+}
+
 static void flush_pages(void *addr, unsigned int nr)
 {
 	unsigned long start = (unsigned long)addr;
@@ -148,6 +164,7 @@ void *kpkeys_single_alloc(int nid, gfp_t gfp, unsigned int order)
 		return NULL;
 	}
 	flush_pages(addr, 1U << order);
+	become_tables(addr, 1U << order);
 	for (i = 0; i < 1U << order; i++)
 		SetPagePrivate(virt_to_page(addr + i * PAGE_SIZE));
 	return addr;
@@ -159,6 +176,8 @@ static bool take_key(struct page *page)
 
 	if (arch_kpkeys_addr_pkey((unsigned long)addr) == KPKEYS_PKEY_DEFAULT)
 		return true;
+	if (!is_no_table(addr))
+		return false;
 	if (set_key(addr, 0, KPKEYS_PKEY_DEFAULT)) {
 		kpkeys_event(&kpkeys_events.unkeyed_fallbacks);
 		pr_err("page at %p stays keyed and is lost\n", addr);
@@ -220,6 +239,20 @@ bool kpkeys_single_free(struct page *page, unsigned int order)
 		else
 			free_later(page + i);
 	}
+	return true;
+}
+
+/**
+ * kpkeys_single_bury - no CPU runs on a root any more
+ * @addr: a page of it
+ *
+ * Return: false if it is of the pool.
+ */
+bool kpkeys_single_bury(void *addr)
+{
+	if (!PagePrivate(virt_to_page(addr)))
+		return false;
+	free_later(virt_to_page(addr));
 	return true;
 }
 

@@ -12,6 +12,7 @@ const char *kpkeys_design_name(void);
 bool kpkeys_keys_singly(gfp_t gfp);
 void *kpkeys_single_alloc(int nid, gfp_t gfp, unsigned int order);
 bool kpkeys_single_free(struct page *page, unsigned int order);
+bool kpkeys_single_bury(void *addr);
 unsigned long kpkeys_nr_single(void);
 #else
 static inline void kpkeys_design_init(void) { }
@@ -27,6 +28,7 @@ static inline bool kpkeys_single_free(struct page *page, unsigned int order)
 	return false;
 }
 
+static inline bool kpkeys_single_bury(void *addr) { return false; }
 static inline unsigned long kpkeys_nr_single(void) { return 0; }
 #endif
 
