@@ -11,9 +11,12 @@
 #include <linux/kpkeys_patching.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched.h>
 #include <asm/mmu_context.h>
 
 #include "internal.h"
+
+#define TRIES	20	/* a tick each */
 
 /**
  * kpkeys_modules_are_entered - does the table of frames know text of modules?
@@ -95,15 +98,27 @@ static void stay(unsigned long pfn)
 		kpkeys_state.arrivals.leaving--;
 }
 
-static void leave(unsigned long pfn)
+static bool has_left(unsigned long pfn)
 {
 	if (kpkeys_frame(pfn) != KPKEYS_FRAME_LEAVING)
-		return;
+		return true;
 	guard(kpkeys_hardened_pgtables)();
 	if (!kpkeys_modules_may_leave() ||
 	    !kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_ORDINARY))
-		return;
+		return false;
 	kpkeys_state.arrivals.leaving--;
+	return true;
+}
+
+/* Somebody else may key something at any time, and CPUs have to say so then. */
+static void leave(unsigned long pfn)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < TRIES && !has_left(pfn); tries++) {
+		schedule_timeout_uninterruptible(1);
+		kpkeys_flush();
+	}
 }
 
 static bool begin_all(struct page **pages, unsigned int nr)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: text that comes and goes is written by nobody. */
+#include <linux/delay.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
 #include <linux/kprobes.h>
+#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/set_memory.h>
 #include <linux/uaccess.h>
@@ -14,6 +16,15 @@
 
 static void *text;
 static struct page *page;
+
+static void new_text(void)
+{
+	text = vmalloc(PAGE_SIZE);
+	if (!text)
+		return;
+	set_vm_flush_reset_perms(text);
+	page = vmalloc_to_page(text);
+}
 
 static enum kpkeys_frame frame(void)
 {
@@ -93,6 +104,38 @@ static void test_text_leaves(struct kunit *test)
 	put_page(page);
 }
 
+/* For some time, so that a slow machine comes to an end. */
+static int key_something(void *unused)
+{
+	unsigned int i;
+
+	for (i = 0; !kthread_should_stop(); i++) {
+		if (i < 300)
+			scoped_guard(kpkeys_hardened_pgtables)
+				atomic64_inc(&kpkeys_state.keyings);
+		udelay(100);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void test_text_leaves_while_others_key(struct kunit *test)
+{
+	struct task_struct *other = kthread_run(key_something, NULL, "kpkeys-test");
+	unsigned int i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(other));
+	for (i = 0; i < 20 && text; i++) {
+		KUNIT_EXPECT_EQ(test, text_comes(), 0);
+		get_page(page);
+		vfree(text);
+		KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_ORDINARY);
+		put_page(page);
+		new_text();
+	}
+	kthread_stop(other);
+}
+
 /* As where the lock that keeps searches apart is forged. */
 static void test_search_that_began_finds_no_text(struct kunit *test)
 {
@@ -144,16 +187,12 @@ static void test_slots_of_probes_are_text(struct kunit *test)
 
 static int modules_test_init(struct kunit *test)
 {
-	int err = 0;
+	int err;
 
 	KPKEYS_TEST_REQUIRES(test, kpkeys_modules_are_entered());
 	err = kpkeys_test_init(test);
-	text = vmalloc(PAGE_SIZE);
-	if (err || !text)
-		return err ?: -ENOMEM;
-	set_vm_flush_reset_perms(text);
-	page = vmalloc_to_page(text);
-	return 0;
+	new_text();
+	return err ?: (text ? 0 : -ENOMEM);
 }
 
 static void modules_test_exit(struct kunit *test)
@@ -169,6 +208,7 @@ static struct kunit_case modules_cases[] = {
 	KUNIT_CASE(test_pages_of_other_kinds_are_no_text),
 	KUNIT_CASE(test_mapped_text_stays),
 	KUNIT_CASE(test_text_leaves),
+	KUNIT_CASE(test_text_leaves_while_others_key),
 	KUNIT_CASE(test_search_that_began_finds_no_text),
 #ifdef CONFIG_KPROBES
 	KUNIT_CASE(test_slots_of_probes_are_text),
