@@ -16,7 +16,7 @@ from portcullis.core.machine import COMMAND_LINE_SIZE, JOB_WORDS, Machine, comma
 from portcullis.core.results import parse_results
 from portcullis.core.verdicts import Attack
 from portcullis.errors import ToolError
-from portcullis.host.attacker import run_attacks
+from portcullis.host.attacker import is_damaged, run_attacks
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, explain, run_job
 from portcullis.host.workspace import Workspace
@@ -203,6 +203,18 @@ def test_an_attack_that_could_not_be_tried_gets_a_second_try_alone():
     outcomes, _ = run_attacks((attack("a"), attack("b")), "enforce", Machine(), booter)
     assert [o.verdict for o in outcomes] == ["BLOCKED", "LANDED"]
     assert jobs == ["attack,a,b", "attack,a"]
+
+
+def test_an_attack_that_damages_the_kernel_has_its_own_boot():
+    damaging = replace(attack("a"), alone=True)
+    pair = (damaging, attack("b"))
+    booter, jobs = boots(
+        (verdict("b", "LANDED") + "#done 0\n", "portcullis: attack b\n"), (verdict("a", "LANDED") + "#done 0\n", BEGIN)
+    )
+    outcomes, booted = run_attacks(pair, "off", Machine(), booter)
+    assert [o.verdict for o in outcomes] == ["LANDED", "LANDED"]
+    assert jobs == ["attack,b", "attack,a"]
+    assert [is_damaged(each, pair) for each in booted] == [False, True]
 
 
 def test_a_guest_that_dies_without_a_report_is_not_a_block():

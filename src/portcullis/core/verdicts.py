@@ -39,7 +39,8 @@ ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 class Attack:
     """One entry of guest/attacks.toml.
 
-    `expected` maps each mode to a verdict, `needs` has words of core/needs.py, `way` is one of CLASSES or empty.
+    `expected` maps each mode to a verdict, `needs` has words of core/needs.py, `way` is one of CLASSES or empty. One
+    that is `alone` leaves the kernel damaged where it lands, and so has a boot of its own.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Attack:
     what: str
     needs: tuple[str, ...] = ()
     way: str = ""
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,15 @@ def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
         if entry[mode] not in VERDICTS:
             raise ValueError(f"{where}: {mode} must be one of {', '.join(VERDICTS)}")
     expected = {mode: entry[mode] for mode in MODES}
-    return Attack(entry["name"], entry["scope"], expected, entry["what"], _needs(entry, where), _way(entry, where))
+    return Attack(
+        entry["name"],
+        entry["scope"],
+        expected,
+        entry["what"],
+        _needs(entry, where),
+        _way(entry, where),
+        _is_alone(entry, where),
+    )
 
 
 def _way(entry: Mapping[str, Any], where: str) -> str:
@@ -107,6 +117,13 @@ def _way(entry: Mapping[str, Any], where: str) -> str:
     if way not in (CLASSES if entry["scope"] == "gap" else ("", *CLASSES)):
         raise ValueError(f"{where}: class must be one of {', '.join(CLASSES)}")
     return str(way)
+
+
+def _is_alone(entry: Mapping[str, Any], where: str) -> bool:
+    alone = entry.get("alone", False)
+    if not isinstance(alone, bool):
+        raise ValueError(f"{where}: alone must be true or false")
+    return alone
 
 
 def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
@@ -120,7 +137,7 @@ def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
     """A word that is misspelled would leave a verdict as it is elsewhere."""
-    unknown = set(entry) - FIELDS - TABLES - {"arches", "class", "needs"}
+    unknown = set(entry) - FIELDS - TABLES - {"alone", "arches", "class", "needs"}
     for table in TABLES & set(entry):
         unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
     if unknown:

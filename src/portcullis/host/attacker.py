@@ -74,12 +74,19 @@ def run_attacks(
         outcomes.update({outcome.name: outcome for outcome in settle(batch, mode, boots[-1])})
 
     while waiting := [attack for attack in attacks if attack.name not in outcomes]:
-        attempt(waiting[:ATTACKS_PER_BOOT])
+        together = [attack for attack in waiting if not attack.alone]
+        attempt(together[:ATTACKS_PER_BOOT] or waiting[:1])
     for attack in attacks:
         outcome = outcomes[attack.name]
         if outcome.verdict == ERROR or (attack.scope == "gap" and not outcome.as_expected):
             attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
+
+
+def is_damaged(booted: Boot, attacks: tuple[Attack, ...]) -> bool:
+    """True if a kernel may complain of what it was made to do itself."""
+    damaging = tuple(f"portcullis: attack {attack.name}" for attack in attacks if attack.alone)
+    return bool(damaging) and any(line.rstrip().endswith(damaging) for line in booted.console.splitlines())
 
 
 def look_at_start(booted: Boot) -> None:
