@@ -61,6 +61,7 @@ static __always_inline void wait_for_step(void)
 
 static __always_inline void end_step(void)
 {
+	/* Who takes the next step finds what this one has written. */
 	smp_store_release(&arrivals()->is_busy, false);
 }
 
