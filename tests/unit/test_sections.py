@@ -288,3 +288,17 @@ def test_names_are_those_of_the_source():
     assert source_name("set_ptes.constprop.0") == "set_ptes"
     assert source_name("f.part.0.isra.3.cold") == "f"
     assert source_name("f.ptes") == "f.ptes"
+
+
+def test_a_constant_is_not_read_across_instructions(sections):
+    body = """
+    mov -0x48(%rbx), %eax
+    mov %eax, %ebx
+    xor %eax, %eax
+    mov $0x6e1, %ecx
+    xor %edx, %edx
+    wrmsr
+    mov %rsi, (%rdi)
+    lower
+    ret"""
+    assert sections(function(body))["f"].stores == {"register": 1}

@@ -5,7 +5,6 @@ An instruction with a memory operand in the first place stores there unless it i
 not say it of all.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,8 @@ from portcullis.core.sections.machine import Flow, Instruction
 _MOV_ECX_PKRS = b"\xb9\xe1\x06\x00\x00"
 _WRMSR = b"\x31\xd2\x0f\x30"  # xor %edx, %edx; wrmsr
 _RDMSR = b"\x0f\x32"
-_CONSTANT_EAX = re.compile(rb"\xb8(....)$|(\x31\xc0)$", re.DOTALL)
+_XOR_EAX = b"\x31\xc0"
+_MOV_EAX = b"\xb8"
 _SERIALIZE = b"\x0f\x01\xe8"  # capstone 5 does not know it; it touches no register
 _STATE_BYTES = 4096
 
@@ -226,6 +226,18 @@ def _operand(raw: Any, operand: Any) -> Operand:
     return Memory(base, index, memory.disp, absolute, memory.segment == x86.X86_REG_GS, bits)
 
 
+def _constant_in_eax(before: bytes) -> int | None:
+    """What five bytes of code leave in EAX, if that is a constant.
+
+    Bytes that read as both, of an end of another instruction and XOR, or of one MOV, are XOR: no level has such bits.
+    """
+    if before.endswith(_XOR_EAX):
+        return 0
+    if len(before) == 5 and before.startswith(_MOV_EAX):
+        return int.from_bytes(before[1:], "little")
+    return None
+
+
 def gate_code(kernel: Kernel) -> tuple[frozenset[int], frozenset[int], set[int]]:
     """Addresses of the WRMSRs to IA32_PKRS; where accesses to it begin; constants that are written.
 
@@ -240,9 +252,9 @@ def gate_code(kernel: Kernel) -> tuple[frozenset[int], frozenset[int], set[int]]
             if behind == _WRMSR:
                 writes.add(start + place + 7)
                 sites.add(start + place)
-                before = _CONSTANT_EAX.search(code[max(0, place - 5) : place])
-                if before:
-                    constants.add(int.from_bytes(before[1] or b"\0", "little"))
+                constant = _constant_in_eax(code[max(0, place - 5) : place])
+                if constant is not None:
+                    constants.add(constant)
             elif behind[:2] == _RDMSR:
                 sites.add(start + place)
             elif kernel.function_at(start + place) is not None:
