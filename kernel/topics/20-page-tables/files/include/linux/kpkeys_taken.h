@@ -176,4 +176,17 @@ static __always_inline unsigned long write_taken_run(struct taken_ptes *taken,
 	}
 }
 
+/* mm/kpkeys/sections.c */
+void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
+		   unsigned long end, const unsigned long *keep, bool full,
+		   struct taken_ptes *taken);
+void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
+		       unsigned long end, struct taken_ptes *taken);
+void copy_marked_ptes(struct vm_area_struct *dst_vma,
+		      struct vm_area_struct *src_vma, pte_t *dst_table,
+		      pte_t *src_table, unsigned long addr, unsigned long end,
+		      const unsigned long *copy);
+void numa_find_kept(struct vm_area_struct *vma, pte_t *pte, unsigned long addr,
+		    unsigned long end, int target_node, unsigned long *keep);
+
 #endif /* _LINUX_KPKEYS_TAKEN_H */

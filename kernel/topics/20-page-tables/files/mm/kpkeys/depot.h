@@ -49,6 +49,7 @@ struct kpkeys_note {
 
 /* depot.c */
 extern struct xarray kpkeys_regions;
+extern struct mutex kpkeys_regions_lock;
 DECLARE_PER_CPU(struct kpkeys_note, kpkeys_note);
 
 static inline unsigned long region_index(const void *page)

@@ -11,79 +11,7 @@
 #include <linux/mm.h>
 #include <linux/panic.h>
 
-#include <asm/fixmap.h>
-#include <asm/kpkeys_entries.h>
-#include <asm/sections.h>
-
-#include "internal.h"
-
-/* Levels of what holds no table, and of the half that user space runs on. */
-#define LEVEL_FREE	0
-#define LEVEL_USER_PGD	6
-#define LEVEL_TAKEN	7
-
-#define FREE	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_NONE)
-#define TAKEN	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_NONE)
-#define KEPT	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)
-#define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was a root */
-
-/*
- * Takes the place of a table that is not to be filled. No CPU walks it. Until
- * it is there, tables have not been entered, and all is well.
- */
-void *kpkeys_no_table __ro_after_init;
-#define no_table kpkeys_no_table
-
-static __always_inline u8 *frame_at(unsigned long pfn)
-{
-	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
-
-	if (index >= kpkeys_frames.nr)
-		return NULL;
-	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
-}
-
-/**
- * kpkeys_change_frame - a page frame becomes something else
- * @pfn: any number
- * @from: what it must be
- * @to: what it is then
- *
- * In a section.
- *
- * Return: false if it is not @from.
- */
-bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to)
-{
-	u8 *frame = frame_at(pfn);
-
-	return frame && try_cmpxchg(frame, &from, to);
-}
-
-static __always_inline u8 *frame_of(const void *page)
-{
-	return frame_at(PHYS_PFN(__pa(page)));
-}
-
-static __always_inline unsigned int level_of(u8 frame)
-{
-	return (frame & KPKEYS_FRAME_LEVEL) >> 3;
-}
-
-static __always_inline enum kpkeys_link link_of(u8 frame)
-{
-	return (frame & KPKEYS_FRAME_LINK) >> 6;
-}
-
-static __always_inline bool is_table(u8 frame)
-{
-	return kpkeys_frame_is_table(frame & KPKEYS_FRAME_KIND);
-}
-
-static __always_inline bool is_kernels(u8 frame)
-{
-	return (frame & KPKEYS_FRAME_KIND) == KPKEYS_FRAME_KERNEL_TABLE;
-}
+#include "tables.h"
 
 /* A table below one of the kernel's is one, too. */
 static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys_link link)
@@ -91,231 +19,6 @@ static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys
 	return is_kernels(parent) ? KPKEYS_KERNEL_TABLE(level, link) :
 				    KPKEYS_TABLE(level, link);
 }
-
-/**
- * kpkeys_entry_pfn - the page frame that an entry is in
- * @entry: in a table, or on a stack, which vmalloc() may have mapped
- */
-unsigned long kpkeys_entry_pfn(const void *entry)
-{
-	if (likely(kpkeys_is_linear(entry)))
-		return PHYS_PFN(__pa(entry));
-	return PHYS_PFN(arch_kpkeys_phys((unsigned long)entry));
-}
-
-/**
- * kpkeys_table_level - what level a table is of that CPUs may walk
- * @pfn: any page frame
- *
- * Return: KPKEYS_LEVEL_*, or 0 if it is no table or not linked.
- */
-int kpkeys_table_level(unsigned long pfn)
-{
-	u8 frame = kpkeys_frame_byte(pfn);
-
-	if (!is_table(frame) || frame == GONE ||
-	    link_of(frame) < KPKEYS_LINK_ONE)
-		return 0;
-	return min(level_of(frame), KPKEYS_LEVEL_PGD);
-}
-
-/**
- * kpkeys_table_links - how a table is linked
- * @pfn: its page frame
- */
-enum kpkeys_link kpkeys_table_links(unsigned long pfn)
-{
-	return link_of(kpkeys_frame_byte(pfn));
-}
-
-/**
- * kpkeys_level_to_search - what level of entries a page has, linked or not
- * @pfn: any page frame
- *
- * A table may be unlinked, with all that it maps, and be linked again. Of one
- * that was not linked yet nothing says the level: most are of the last.
- *
- * Return: KPKEYS_LEVEL_*, or 0 if it is free or no table.
- */
-int kpkeys_level_to_search(unsigned long pfn)
-{
-	u8 frame = kpkeys_frame_byte(pfn);
-
-	if (!is_table(frame))
-		return 0;
-	if (level_of(frame) == LEVEL_TAKEN)
-		return KPKEYS_LEVEL_PTE;
-	return min(level_of(frame), KPKEYS_LEVEL_PGD);
-}
-
-/* ---- pages of the pool; in a section ---- */
-
-/**
- * kpkeys_table_take - a page leaves the pool, to become a table
- * @page: its address
- *
- * Return: false if it is not a free one.
- */
-bool kpkeys_table_take(const void *page)
-{
-	u8 *frame = frame_of(page), old = FREE;
-
-	if (unlikely(!no_table))
-		return true;
-	return frame && try_cmpxchg(frame, &old, TAKEN);
-}
-
-static bool is_root(u8 frame)
-{
-	return level_of(frame) == KPKEYS_LEVEL_PGD ||
-	       level_of(frame) == LEVEL_USER_PGD;
-}
-
-/**
- * kpkeys_table_put - a page comes back to the pool
- * @page: its address
- *
- * Return: KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is never a
- * table; KPKEYS_PUT_GONE if it was a root, which kpkeys_root_bury() gives back.
- */
-enum kpkeys_put kpkeys_table_put(const void *page)
-{
-	u8 *frame = frame_of(page), old;
-
-	if (unlikely(!no_table))
-		return KPKEYS_PUT_FREE;
-	if (!frame)
-		return KPKEYS_PUT_REFUSED;
-	old = READ_ONCE(*frame);
-	do {
-		if (!is_table(old) || old == FREE || link_of(old))
-			return KPKEYS_PUT_REFUSED;
-	} while (!try_cmpxchg(frame, &old, is_root(old) ? GONE : FREE));
-	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_FREE;
-}
-
-/**
- * kpkeys_root_is_gone - was this a root, and waits for CPUs to leave it?
- * @pgd: the table
- */
-bool kpkeys_root_is_gone(const void *pgd)
-{
-	return kpkeys_frame_byte(PHYS_PFN(__pa(pgd))) == GONE;
-}
-
-/**
- * kpkeys_root_in_use - this CPU runs on a root
- * @pfn: its page frame
- *
- * In a section. One whose mm is gone is never memory for anything else then.
- */
-void kpkeys_root_in_use(unsigned long pfn)
-{
-	u8 *frame = frame_at(pfn), old = GONE;
-
-	if (frame && READ_ONCE(*frame) == GONE)
-		try_cmpxchg(frame, &old, KEPT);
-}
-
-/**
- * kpkeys_root_bury - a page that was a root is free
- * @page: its address
- *
- * In a section, when every CPU has said which root it runs on.
- *
- * Return: false if it is not, or a CPU runs on it.
- */
-bool kpkeys_root_bury(const void *page)
-{
-	u8 *frame = frame_of(page), old = GONE;
-
-	return frame && try_cmpxchg(frame, &old, FREE);
-}
-
-/**
- * kpkeys_table_is_free - is this page waiting in the pool?
- * @page: its address
- */
-bool kpkeys_table_is_free(const void *page)
-{
-	return kpkeys_frame_byte(PHYS_PFN(__pa(page))) == FREE;
-}
-
-/**
- * kpkeys_table_keep - a page of the pool is never to become a table
- * @page: its address
- *
- * Return: false if it is one, or is no page of the pool.
- */
-bool kpkeys_table_keep(const void *page)
-{
-	u8 *frame, taken = TAKEN, unused = FREE;
-
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(page);
-	frame = frame_of(page);
-	if (!no_table)
-		return true;
-	return frame && (try_cmpxchg(frame, &taken, KEPT) ||
-			 try_cmpxchg(frame, &unused, KEPT));
-}
-
-/**
- * kpkeys_table_is_new - is this page of the pool a table that has no entry yet?
- * @page: its address
- */
-bool kpkeys_table_is_new(const void *page)
-{
-	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == TAKEN;
-}
-
-/**
- * kpkeys_table_is_kept - is this page of the pool never a table?
- * @page: its address
- */
-bool kpkeys_table_is_kept(const void *page)
-{
-	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == KEPT;
-}
-
-/**
- * kpkeys_table_release - such a page may be one again, or leave the pool
- * @page: its address
- */
-void kpkeys_table_release(const void *page)
-{
-	u8 *frame = frame_of(page), old = KEPT;
-
-	if (frame)
-		try_cmpxchg(frame, &old, FREE);
-}
-
-/**
- * kpkeys_table_leave - a page leaves the protection, and loses its key
- * @pfn: its page frame
- *
- * Who keys a page may have been lied to about which one it was.
- *
- * Return: false if it is anything but a free page of the pool.
- */
-bool kpkeys_table_leave(unsigned long pfn)
-{
-	u8 *frame, old;
-
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(pfn);
-	frame = frame_at(pfn);
-	if (!frame || !*frame)
-		return true;
-	old = READ_ONCE(*frame);
-	do {
-		if (old != FREE && no_table)
-			return false;
-	} while (!try_cmpxchg(frame, &old, KPKEYS_FRAME_ORDINARY));
-	return true;
-}
-
-/* ---- links; in a section ---- */
 
 /* What it is under decides whose it is. */
 static bool claim_below(u8 parent, unsigned long pfn, unsigned int level,
@@ -396,23 +99,6 @@ unsigned int kpkeys_level_below_root(void)
 static unsigned int level_above(unsigned int level)
 {
 	return level == kpkeys_level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
-}
-
-/* A slot of the fixmap that is for tables has the key whatever it leads to. */
-static bool is_fixed(const void *entry)
-{
-	unsigned long addr = (unsigned long)entry;
-
-	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
-}
-
-/* Without a walk, which is nothing for a section: tables are there, or in the image. */
-static __always_inline unsigned long slot_pfn(const void *entry)
-{
-	bool in_image = (void *)entry >= (void *)_text && (void *)entry < (void *)_end;
-
-	return in_image || kpkeys_is_linear(entry) ?
-	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
 }
 
 /**
@@ -521,18 +207,6 @@ static bool refuse_link(u64 value)
 			     pfn_to_kaddr(pfn), NULL);
 }
 
-static void write_outside(u64 *entry, u64 value, u8 parent)
-{
-	if (parent != KPKEYS_FRAME_ORDINARY || !is_fixed(entry)) {
-		WRITE_ONCE(*entry, value);
-		return;
-	}
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(entry);
-	if (is_fixed(entry))
-		WRITE_ONCE(*entry, value);
-}
-
 /*
  * On a stack: it is filled by way of this entry before it is linked. Tables
  * that no CPU walks yet and that are ordinary memory, such as those that kexec
@@ -553,7 +227,7 @@ static void prepare(u64 *entry, u64 value, unsigned int level, u8 parent)
 	}
 	if (!fits && refuse_link(value))
 		value = kpkeys_with_table(value, __pa(no_table));
-	write_outside(entry, value, parent);
+	kpkeys_write_outside(entry, value, parent);
 }
 
 static unsigned int level_below(u8 parent)
@@ -564,7 +238,14 @@ static unsigned int level_below(u8 parent)
 	       level - 1 : KPKEYS_LEVEL_PTE;
 }
 
-static bool begin(unsigned long pfn, unsigned int level)
+/**
+ * kpkeys_begin_level - say what level a table is of that has no entry yet
+ * @pfn: its page frame
+ * @level: KPKEYS_LEVEL_*
+ *
+ * Return: false if it is another page, or is of another level.
+ */
+bool kpkeys_begin_level(unsigned long pfn, unsigned int level)
 {
 	guard(kpkeys_hardened_pgtables)();
 	return claim(pfn, level, KPKEYS_LINK_NONE);
@@ -581,7 +262,7 @@ static bool begin(unsigned long pfn, unsigned int level)
 void kpkeys_begin_table(const void *table, unsigned int level)
 {
 	if (no_table)
-		begin(PHYS_PFN(__pa(table)), level);
+		kpkeys_begin_level(PHYS_PFN(__pa(table)), level);
 }
 
 /* One that is filled before it is linked has from its first entry on a level. */
@@ -590,7 +271,7 @@ static bool leads_to(u64 *entry, unsigned int level, u8 parent)
 	unsigned int above = level_above(level);
 
 	if (parent == TAKEN)
-		return begin(kpkeys_entry_pfn(entry), above);
+		return kpkeys_begin_level(kpkeys_entry_pfn(entry), above);
 	return parent != GONE &&
 	       min(level_of(parent), KPKEYS_LEVEL_PGD) == above;
 }
@@ -708,159 +389,6 @@ u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level)
 
 	write_entry(entry, value, level, &old);
 	return old;
-}
-
-/* ---- entries of the last level ---- */
-
-/* What takes the place of a table is filled as that would have been. */
-static bool is_no_table(const void *entry)
-{
-	return PTR_ALIGN_DOWN(entry, PAGE_SIZE) == no_table;
-}
-
-/* So are all, until tables have been entered. */
-static bool is_pte_table(const void *entry, u8 frame)
-{
-	if (unlikely(!no_table) || is_no_table(entry))
-		return true;
-	if (frame == TAKEN)
-		return begin(kpkeys_entry_pfn(entry), KPKEYS_LEVEL_PTE);
-	return is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE;
-}
-
-static unsigned long size_of_level(unsigned int level)
-{
-	switch (level) {
-	case KPKEYS_LEVEL_PMD:
-		return PMD_SIZE;
-	case KPKEYS_LEVEL_PUD:
-		return PUD_SIZE;
-	default:
-		return PGDIR_SIZE;
-	}
-}
-
-/* Of hugetlb: what maps a page there is a table's, or a huge page's, here. */
-static bool is_higher_table(u8 frame)
-{
-	return is_table(frame) && level_of(frame) > KPKEYS_LEVEL_PTE &&
-	       level_of(frame) < LEVEL_TAKEN;
-}
-
-static bool refuse_slot(const void *entry)
-{
-	unsigned long pfn = kpkeys_entry_pfn(entry);
-	bool holds_none = kpkeys_frame(pfn) == KPKEYS_FRAME_TABLE;
-
-	return kpkeys_refuse("use as a page table", holds_none ?
-			     "a page that holds none" : kpkeys_frame_name(pfn),
-			     entry, NULL);
-}
-
-/**
- * kpkeys_set_elsewhere - write an entry that is in no table of the last level
- * @entry: where, as somebody says who may have been lied to
- * @value: what
- *
- * What is no page table is written with the gate shut.
- *
- * Return: true if that was dealt with; else it may be written like others.
- */
-bool kpkeys_set_elsewhere(void *entry, u64 value)
-{
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
-
-	if (is_pte_table(entry, frame))
-		return false;
-	if (frame == KPKEYS_FRAME_ORDINARY) {
-		write_outside(entry, value, frame);
-		return true;
-	}
-	if (!is_higher_table(frame))
-		return refuse_slot(entry);
-	guard(preempt)();
-	if (!kpkeys_refuse_block(entry, value, size_of_level(level_of(frame))))
-		kpkeys_set_entry(entry, value, 0);
-	return true;
-}
-
-/**
- * kpkeys_clear_elsewhere - clear an entry that is in no table of the last level
- * @entry: where
- * @old: set to what was there
- *
- * Return: as kpkeys_set_elsewhere().
- */
-bool kpkeys_clear_elsewhere(void *entry, u64 *old)
-{
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
-
-	if (is_pte_table(entry, frame))
-		return false;
-	if (frame == KPKEYS_FRAME_ORDINARY)
-		*old = xchg((u64 *)entry, 0);
-	else if (is_higher_table(frame))
-		*old = kpkeys_exchange_entry(entry, 0, 0);
-	else if (refuse_slot(entry))
-		*old = READ_ONCE(*(u64 *)entry);
-	else
-		return false;
-	return true;
-}
-
-/**
- * kpkeys_refuse_change - may bits not change in what somebody says are entries?
- * @entry: the first one
- * @nr: how many, of one table of any level
- */
-bool kpkeys_refuse_change(const void *entry, unsigned int nr)
-{
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
-
-	if (offset_in_page(entry) + nr * sizeof(u64) > PAGE_SIZE)
-		return refuse_slot(entry);
-	if (frame == KPKEYS_FRAME_ORDINARY || is_pte_table(entry, frame) ||
-	    is_higher_table(frame))
-		return false;
-	return refuse_slot(entry);
-}
-
-/**
- * kpkeys_refuse_ptes - may what somebody says are PTEs not be written or taken?
- * @entry: the first one
- * @nr: how many, of one table of the last level, and not the kernel's
- */
-bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
-{
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
-
-	if (offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
-	    !is_kernels(frame) && is_pte_table(entry, frame))
-		return false;
-	return refuse_slot(entry);
-}
-
-/**
- * kpkeys_are_entries - are these still what kpkeys_refuse_change() let pass?
- * @entry: the first one
- * @nr: how many
- *
- * In the section that changes them: an interrupt in between had the address on
- * its stack.
- */
-bool kpkeys_are_entries(const void *entry, unsigned int nr)
-{
-	unsigned long pfn = slot_pfn(entry);
-	u8 frame = kpkeys_frame_byte(pfn);
-
-	if (kpkeys_state.mode == KPKEYS_AUDIT || unlikely(!no_table))
-		return true;
-	if (pfn == ULONG_MAX)
-		return is_fixed(entry);
-	return offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
-	       (frame == KPKEYS_FRAME_ORDINARY || is_no_table(entry) ||
-		is_higher_table(frame) ||
-		(is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE));
 }
 
 /**

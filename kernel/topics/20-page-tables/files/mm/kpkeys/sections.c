@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parts of unmapping, fork() and mprotect() that are or surround a section. What
+ * runs in one does nothing but write entries; what it has to know of pages is
+ * found ahead of it, and what it took is accounted for behind it.
+ *
+ * For memory.c and mprotect.c, without keys as well.
+ */
+#include <linux/kpkeys_taken.h>
+#include <linux/ksm.h>
+#include <linux/memory-tiers.h>
+#include <linux/mm.h>
+#include <linux/mm_inline.h>
+#include <linux/sched/sysctl.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
+
+/* ---- unmapping ---- */
+
+/**
+ * zap_take_ptes - take entries out of a table
+ * @mm: whose
+ * @pte: the first one, under the lock of its table
+ * @addr: what it maps
+ * @end: where the last one's mapping ends, taken_end() of @addr at most
+ * @keep: those that stay, by taken_index()
+ * @full: nobody uses the mm any more
+ * @taken: filled in; what stays is none there
+ *
+ * Page tables can be written here, so nothing else happens: what was taken is
+ * accounted for behind the section.
+ */
+void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
+		   unsigned long end, const unsigned long *keep, bool full,
+		   struct taken_ptes *taken)
+{
+	bool refused = taken_are_refused(pte, addr, end);
+	pte_t ptent;
+	int nr;
+
+	guard(kpkeys_pgtables_section)(NR_TAKEN_PTES);
+	kpkeys_reread(pte);
+	kpkeys_reread(addr);
+	kpkeys_reread(end);
+	refused |= !taken_are_ptes(pte, addr, end);
+	taken_enter_lazy_mmu();
+	for (; addr != end; pte += nr) {
+		ptent = ptep_get(pte);
+		nr = pte_batch_hint(pte, ptent);
+		if (nr > 1)
+			nr = min_t(int, nr, (end - addr) / PAGE_SIZE);
+		if (pte_none(ptent) || refused ||
+		    test_bit(taken_index(addr), keep))
+			ptent = __pte(0);
+		else
+			ptent = take_ptes(mm, addr, pte, nr, full);
+		addr = write_taken_run(taken, addr, ptent, nr);
+	}
+	taken_leave_lazy_mmu();
+}
+
+/**
+ * zap_put_back_ptes - put entries back that zap_take_ptes() took
+ * @mm: whose
+ * @pte: where the first one was
+ * @addr: what it maps
+ * @end: where the last one's mapping ends
+ * @taken: the entries
+ *
+ * They are not accounted for, since a batch is full or somebody wants the CPU. No
+ * TLB has them any more.
+ */
+void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
+		       unsigned long end, struct taken_ptes *taken)
+{
+	pte_t ptent;
+
+	guard(kpkeys_pgtables_section)(NR_TAKEN_PTES);
+	taken_enter_lazy_mmu();
+	for (; addr != end; pte++, addr += PAGE_SIZE) {
+		ptent = read_taken(taken, addr);
+		if (!pte_none(ptent))
+			put_back_pte(mm, addr, pte, ptent);
+	}
+	taken_leave_lazy_mmu();
+}
+
+/* ---- fork ---- */
+
+/* What the child gets for the parent's entry. */
+static __always_inline pte_t copied_pte(pte_t pte, unsigned long vm_flags)
+{
+	if (!pte_present(pte))
+		return vm_flags & VM_UFFD_WP ? pte : pte_swp_clear_uffd_wp(pte);
+
+	/* If it's a COW mapping, write protect it both processes. */
+	if (is_cow_mapping(vm_flags) && pte_write(pte))
+		pte = pte_wrprotect(pte);
+
+	/* If it's a shared mapping, mark it clean in the child. */
+	if (vm_flags & VM_SHARED)
+		pte = pte_mkclean(pte);
+	pte = pte_mkold(pte);
+
+	return vm_flags & VM_UFFD_WP ? pte : pte_clear_uffd_wp(pte);
+}
+
+/*
+ * Copy the entries that are accounted for. Page tables can be written here, so
+ * nothing else happens, and nothing is called that would have pointers to them
+ * saved in memory. Returns @end, or where an entry needs the gate shut.
+ */
+static noinline __flatten unsigned long
+copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
+		pte_t *dst_table, pte_t *src_table, unsigned long addr,
+		unsigned long end, const unsigned long *copy)
+{
+	struct mm_struct *dst_mm = dst_vma->vm_mm, *src_mm = src_vma->vm_mm;
+	unsigned long vm_flags = dst_vma->vm_flags;
+	int i, nr;
+	pte_t pte;
+
+	if (taken_are_refused(src_table + pte_index(addr), addr, end) ||
+	    taken_are_refused(dst_table + pte_index(addr), addr, end))
+		return end;
+	guard(kpkeys_pgtables_section)(PTRS_PER_PTE);
+	kpkeys_reread(src_table);
+	kpkeys_reread(dst_table);
+	kpkeys_reread(addr);
+	kpkeys_reread(end);
+	if (!taken_are_ptes(src_table + pte_index(addr), addr, end) ||
+	    !taken_are_ptes(dst_table + pte_index(addr), addr, end))
+		return end;
+	taken_enter_lazy_mmu();
+	for (; addr != end; addr += nr * PAGE_SIZE) {
+		nr = 1;
+		i = pte_index(addr);
+		if (!test_bit(i, copy))
+			continue;
+		pte = ptep_get(src_table + i);
+		if (likely(pte_present(pte))) {
+			nr = pte_batch_hint(src_table + i, pte);
+			if (nr > 1)
+				nr = find_next_zero_bit(copy, i + nr, i) - i;
+			if (is_cow_mapping(vm_flags) && pte_write(pte))
+				protect_copied_ptes(src_mm, addr, src_table + i, nr);
+		} else if (pte_swp_exclusive(pte)) {
+			/* Mark the swap entry as shared. */
+			pte = pte_swp_clear_exclusive(pte);
+			write_swap_pte(src_mm, addr, src_table + i, pte);
+		}
+		if (!set_copied_ptes(dst_mm, addr, dst_table + i,
+				     copied_pte(pte, vm_flags), nr))
+			break;
+	}
+	taken_leave_lazy_mmu();
+	return addr;
+}
+
+/**
+ * copy_marked_ptes - copy entries that are accounted for
+ * @dst_vma: the child's
+ * @src_vma: the parent's
+ * @dst_table: the child's table, under its lock
+ * @src_table: the parent's, likewise
+ * @addr: what the first entry maps
+ * @end: where the last one's mapping ends
+ * @copy: which ones, by pte_index()
+ */
+void copy_marked_ptes(struct vm_area_struct *dst_vma,
+		      struct vm_area_struct *src_vma, pte_t *dst_table,
+		      pte_t *src_table, unsigned long addr, unsigned long end,
+		      const unsigned long *copy)
+{
+	pte_t pte;
+
+	for (;; addr += PAGE_SIZE) {
+		addr = copy_in_section(dst_vma, src_vma, dst_table, src_table,
+				       addr, end, copy);
+		if (addr == end)
+			return;
+		pte = copied_pte(ptep_get(src_table + pte_index(addr)),
+				 dst_vma->vm_flags);
+		set_pte_at(dst_vma->vm_mm, addr, dst_table + pte_index(addr), pte);
+	}
+}
+
+/* ---- NUMA hints ---- */
+
+/*
+ * Does an entry stay for NUMA hints, or is its folio to be marked? Ahead of the
+ * section, since folios are found by struct page.
+ */
+static bool numa_keeps_pte(struct vm_area_struct *vma, unsigned long addr,
+			   pte_t oldpte, int target_node)
+{
+	struct folio *folio;
+	bool toptier;
+	int nid;
+
+	/* Avoid TLB flush if possible */
+	if (!pte_present(oldpte) || pte_protnone(oldpte))
+		return true;
+
+	/*
+	 * Avoid trapping faults against the zero or KSM pages. See similar
+	 * comment in change_huge_pmd.
+	 */
+	folio = vm_normal_folio(vma, addr, oldpte);
+	if (!folio || folio_is_zone_device(folio) || folio_test_ksm(folio))
+		return true;
+
+	/* Also skip shared copy-on-write pages */
+	if (is_cow_mapping(vma->vm_flags) &&
+	    (folio_maybe_dma_pinned(folio) || folio_likely_mapped_shared(folio)))
+		return true;
+
+	/*
+	 * While migration can move some dirty pages, it cannot move them all
+	 * from MIGRATE_ASYNC context.
+	 */
+	if (folio_is_file_lru(folio) && folio_test_dirty(folio))
+		return true;
+
+	/*
+	 * Don't mess with PTEs if page is already on the node a single-threaded
+	 * process is running on.
+	 */
+	nid = folio_nid(folio);
+	if (target_node == nid)
+		return true;
+
+	/* Skip scanning top tier node if normal numa balancing is disabled */
+	toptier = node_is_toptier(nid);
+	if (!(sysctl_numa_balancing_mode & NUMA_BALANCING_NORMAL) && toptier)
+		return true;
+	if (folio_use_access_time(folio))
+		folio_xchg_access_time(folio, jiffies_to_msecs(jiffies));
+	return false;
+}
+
+/**
+ * numa_find_kept - which entries does mprotect() leave alone for NUMA hints?
+ * @vma: theirs
+ * @pte: the first one, under the lock of its table
+ * @addr: what it maps
+ * @end: where the last one's mapping ends
+ * @target_node: where a process is that has one thread
+ * @keep: filled in, by pte_index()
+ */
+void numa_find_kept(struct vm_area_struct *vma, pte_t *pte, unsigned long addr,
+		    unsigned long end, int target_node, unsigned long *keep)
+{
+	bitmap_zero(keep, PTRS_PER_PTE);
+	for (; addr != end; pte++, addr += PAGE_SIZE)
+		if (numa_keeps_pte(vma, addr, ptep_get(pte), target_node))
+			__set_bit(pte_index(addr), keep);
+}

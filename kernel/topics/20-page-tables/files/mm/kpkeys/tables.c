@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a page of the pool is: free, taken to be a table, one of a level, or kept
+ * for something else. The table of frames has it, beside how a table is linked.
+ */
+#include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_ptp.h>
+#include <linux/mm.h>
+
+#include "tables.h"
+
+/*
+ * Takes the place of a table that is not to be filled. No CPU walks it.
+ */
+void *kpkeys_no_table __ro_after_init;
+
+/**
+ * kpkeys_change_frame - a page frame becomes something else
+ * @pfn: any number
+ * @from: what it must be
+ * @to: what it is then
+ *
+ * In a section.
+ *
+ * Return: false if it is not @from.
+ */
+bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to)
+{
+	u8 *frame = frame_at(pfn);
+
+	return frame && try_cmpxchg(frame, &from, to);
+}
+
+/**
+ * kpkeys_entry_pfn - the page frame that an entry is in
+ * @entry: in a table, or on a stack, which vmalloc() may have mapped
+ */
+unsigned long kpkeys_entry_pfn(const void *entry)
+{
+	if (likely(kpkeys_is_linear(entry)))
+		return PHYS_PFN(__pa(entry));
+	return PHYS_PFN(arch_kpkeys_phys((unsigned long)entry));
+}
+
+/**
+ * kpkeys_table_level - what level a table is of that CPUs may walk
+ * @pfn: any page frame
+ *
+ * Return: KPKEYS_LEVEL_*, or 0 if it is no table or not linked.
+ */
+int kpkeys_table_level(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame) || frame == GONE ||
+	    link_of(frame) < KPKEYS_LINK_ONE)
+		return 0;
+	return min(level_of(frame), KPKEYS_LEVEL_PGD);
+}
+
+/**
+ * kpkeys_table_links - how a table is linked
+ * @pfn: its page frame
+ */
+enum kpkeys_link kpkeys_table_links(unsigned long pfn)
+{
+	return link_of(kpkeys_frame_byte(pfn));
+}
+
+/**
+ * kpkeys_level_to_search - what level of entries a page has, linked or not
+ * @pfn: any page frame
+ *
+ * A table may be unlinked, with all that it maps, and be linked again. Of one
+ * that was not linked yet nothing says the level: most are of the last.
+ *
+ * Return: KPKEYS_LEVEL_*, or 0 if it is free or no table.
+ */
+int kpkeys_level_to_search(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame))
+		return 0;
+	if (level_of(frame) == LEVEL_TAKEN)
+		return KPKEYS_LEVEL_PTE;
+	return min(level_of(frame), KPKEYS_LEVEL_PGD);
+}
+
+/* ---- pages of the pool; in a section ---- */
+
+/**
+ * kpkeys_table_take - a page leaves the pool, to become a table
+ * @page: its address
+ *
+ * Return: false if it is not a free one.
+ */
+bool kpkeys_table_take(const void *page)
+{
+	u8 *frame = frame_of(page), old = FREE;
+
+	if (unlikely(!no_table))
+		return true;
+	return frame && try_cmpxchg(frame, &old, TAKEN);
+}
+
+static bool is_root(u8 frame)
+{
+	return level_of(frame) == KPKEYS_LEVEL_PGD ||
+	       level_of(frame) == LEVEL_USER_PGD;
+}
+
+/**
+ * kpkeys_table_put - a page comes back to the pool
+ * @page: its address
+ *
+ * Return: KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is never a
+ * table; KPKEYS_PUT_GONE if it was a root, which kpkeys_root_bury() gives back.
+ */
+enum kpkeys_put kpkeys_table_put(const void *page)
+{
+	u8 *frame = frame_of(page), old;
+
+	if (unlikely(!no_table))
+		return KPKEYS_PUT_FREE;
+	if (!frame)
+		return KPKEYS_PUT_REFUSED;
+	old = READ_ONCE(*frame);
+	do {
+		if (!is_table(old) || old == FREE || link_of(old))
+			return KPKEYS_PUT_REFUSED;
+	} while (!try_cmpxchg(frame, &old, is_root(old) ? GONE : FREE));
+	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_FREE;
+}
+
+/**
+ * kpkeys_root_is_gone - was this a root, and waits for CPUs to leave it?
+ * @pgd: the table
+ */
+bool kpkeys_root_is_gone(const void *pgd)
+{
+	return kpkeys_frame_byte(PHYS_PFN(__pa(pgd))) == GONE;
+}
+
+/**
+ * kpkeys_root_in_use - this CPU runs on a root
+ * @pfn: its page frame
+ *
+ * In a section. One whose mm is gone is never memory for anything else then.
+ */
+void kpkeys_root_in_use(unsigned long pfn)
+{
+	u8 *frame = frame_at(pfn), old = GONE;
+
+	if (frame && READ_ONCE(*frame) == GONE)
+		try_cmpxchg(frame, &old, KEPT);
+}
+
+/**
+ * kpkeys_root_bury - a page that was a root is free
+ * @page: its address
+ *
+ * In a section, when every CPU has said which root it runs on.
+ *
+ * Return: false if it is not, or a CPU runs on it.
+ */
+bool kpkeys_root_bury(const void *page)
+{
+	u8 *frame = frame_of(page), old = GONE;
+
+	return frame && try_cmpxchg(frame, &old, FREE);
+}
+
+/**
+ * kpkeys_table_is_free - is this page waiting in the pool?
+ * @page: its address
+ */
+bool kpkeys_table_is_free(const void *page)
+{
+	return kpkeys_frame_byte(PHYS_PFN(__pa(page))) == FREE;
+}
+
+/**
+ * kpkeys_table_keep - a page of the pool is never to become a table
+ * @page: its address
+ *
+ * Return: false if it is one, or is no page of the pool.
+ */
+bool kpkeys_table_keep(const void *page)
+{
+	u8 *frame, taken = TAKEN, unused = FREE;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(page);
+	frame = frame_of(page);
+	if (!no_table)
+		return true;
+	return frame && (try_cmpxchg(frame, &taken, KEPT) ||
+			 try_cmpxchg(frame, &unused, KEPT));
+}
+
+/**
+ * kpkeys_table_is_new - is this page of the pool a table that has no entry yet?
+ * @page: its address
+ */
+bool kpkeys_table_is_new(const void *page)
+{
+	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == TAKEN;
+}
+
+/**
+ * kpkeys_table_is_kept - is this page of the pool never a table?
+ * @page: its address
+ */
+bool kpkeys_table_is_kept(const void *page)
+{
+	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == KEPT;
+}
+
+/**
+ * kpkeys_table_release - such a page may be one again, or leave the pool
+ * @page: its address
+ */
+void kpkeys_table_release(const void *page)
+{
+	u8 *frame = frame_of(page), old = KEPT;
+
+	if (frame)
+		try_cmpxchg(frame, &old, FREE);
+}
+
+/**
+ * kpkeys_table_leave - a page leaves the protection, and loses its key
+ * @pfn: its page frame
+ *
+ * Who keys a page may have been lied to about which one it was.
+ *
+ * Return: false if it is anything but a free page of the pool.
+ */
+bool kpkeys_table_leave(unsigned long pfn)
+{
+	u8 *frame, old;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	frame = frame_at(pfn);
+	if (!frame || !*frame)
+		return true;
+	old = READ_ONCE(*frame);
+	do {
+		if (old != FREE && no_table)
+			return false;
+	} while (!try_cmpxchg(frame, &old, KPKEYS_FRAME_ORDINARY));
+	return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the table of frames says of tables: between links.c, slots.c and tables.c. */
+#ifndef _MM_KPKEYS_TABLES_H
+#define _MM_KPKEYS_TABLES_H
+
+#include <linux/kpkeys_frames.h>
+#include <linux/mm.h>
+
+#include <asm/fixmap.h>
+#include <asm/kpkeys_entries.h>
+#include <asm/sections.h>
+
+#include "internal.h"
+
+/* Levels of what holds no table, and of the half that user space runs on. */
+#define LEVEL_FREE	0
+#define LEVEL_USER_PGD	6
+#define LEVEL_TAKEN	7
+
+#define FREE	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_NONE)
+#define TAKEN	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_NONE)
+#define KEPT	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)
+#define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was a root */
+
+/* Until it is there, tables have not been entered, and all is well. */
+#define no_table	kpkeys_no_table
+
+static __always_inline u8 *frame_at(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	if (index >= kpkeys_frames.nr)
+		return NULL;
+	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
+}
+
+static __always_inline u8 *frame_of(const void *page)
+{
+	return frame_at(PHYS_PFN(__pa(page)));
+}
+
+static __always_inline unsigned int level_of(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_LEVEL) >> 3;
+}
+
+static __always_inline enum kpkeys_link link_of(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_LINK) >> 6;
+}
+
+static __always_inline bool is_table(u8 frame)
+{
+	return kpkeys_frame_is_table(frame & KPKEYS_FRAME_KIND);
+}
+
+static __always_inline bool is_kernels(u8 frame)
+{
+	return (frame & KPKEYS_FRAME_KIND) == KPKEYS_FRAME_KERNEL_TABLE;
+}
+
+/* A slot of the fixmap that is for tables has the key whatever it leads to. */
+static inline bool is_fixed(const void *entry)
+{
+	unsigned long addr = (unsigned long)entry;
+
+	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
+}
+
+/* Without a walk, which is nothing for a section: tables are there, or in the image. */
+static __always_inline unsigned long slot_pfn(const void *entry)
+{
+	bool in_image = (void *)entry >= (void *)_text && (void *)entry < (void *)_end;
+
+	return in_image || kpkeys_is_linear(entry) ?
+	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
+}
+
+/* links.c */
+bool kpkeys_begin_level(unsigned long pfn, unsigned int level);
+
+/* slots.c */
+void kpkeys_write_outside(u64 *entry, u64 value, u8 parent);
+
+#endif /* _MM_KPKEYS_TABLES_H */
