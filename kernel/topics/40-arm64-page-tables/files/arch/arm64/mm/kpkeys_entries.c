@@ -56,8 +56,12 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 	bool is_page = pte_val(pte) & PTE_TABLE_BIT;
 
 	pte_val(pte) = ((pte_val(pte) ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
-	return kpkeys_refuse_change(ptep, 1) ||
-	       kpkeys_refuse_run(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
+	if (kpkeys_refuse_change(ptep, 1))
+		return true;
+	/* It maps what it mapped. */
+	if (is_page && likely(!kpkeys_is_typed(pte)))
+		return false;
+	return kpkeys_refuse_run(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
 
 static bool is_pte_run(const pte_t *ptep, unsigned int nr)
@@ -268,10 +272,18 @@ static pte_t clear_one(struct mm_struct *mm, unsigned long addr, pte_t *ptep)
 	return ___ptep_get_and_clear(mm, addr, ptep);
 }
 
+/* Of a run, the first one is dirty or young if one of them was. */
+static __always_inline pte_t add_flags(pte_t first, pte_t pte)
+{
+	if (pte_dirty(pte))
+		first = pte_mkdirty(first);
+	return pte_young(pte) ? pte_mkyoung(first) : first;
+}
+
 static noinline bool clear_run(struct mm_struct *mm, unsigned long addr,
 			       pte_t *ptep, unsigned int nr, pte_t *old)
 {
-	pte_t pte, first;
+	pte_t first;
 
 	guard(kpkeys_pgtables_section)(nr);
 	kpkeys_reread(ptep);
@@ -279,13 +291,9 @@ static noinline bool clear_run(struct mm_struct *mm, unsigned long addr,
 	if (!is_pte_run(ptep, nr))
 		return false;
 	first = ___ptep_get_and_clear(mm, addr, ptep);
-	while (--nr) {
-		pte = ___ptep_get_and_clear(mm, addr += PAGE_SIZE, ++ptep);
-		if (pte_dirty(pte))
-			first = pte_mkdirty(first);
-		if (pte_young(pte))
-			first = pte_mkyoung(first);
-	}
+	while (--nr)
+		first = add_flags(first, ___ptep_get_and_clear(mm, addr += PAGE_SIZE,
+							       ++ptep));
 	*old = first;
 	return true;
 }
@@ -302,18 +310,13 @@ static noinline bool clear_run(struct mm_struct *mm, unsigned long addr,
 pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 			unsigned int nr)
 {
-	pte_t pte, first;
+	pte_t first;
 
 	if (nr > 1 && likely(clear_run(mm, addr, ptep, nr, &first)))
 		return first;
 	first = clear_one(mm, addr, ptep);
-	while (--nr) {
-		pte = clear_one(mm, addr += PAGE_SIZE, ++ptep);
-		if (pte_dirty(pte))
-			first = pte_mkdirty(first);
-		if (pte_young(pte))
-			first = pte_mkyoung(first);
-	}
+	while (--nr)
+		first = add_flags(first, clear_one(mm, addr += PAGE_SIZE, ++ptep));
 	return first;
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_ptes);
