@@ -222,3 +222,9 @@ def test_hooks_and_topics_are_dropped_by_a_part_of_their_names():
     hook, topic = droppable(topics, "x86-part")
     assert (hook.leave_out, hook.without, hook.tests) == ("x86-part/0100-first", (), ("boot-enforce",))
     assert (topic.leave_out, topic.without, topic.tests) == ("", ("x86-part",), ("boot-enforce",))
+    assert [each.name for each in droppable(topics, "0100 or second")] == [
+        "common/0200-second",
+        "x86-part/0100-first",
+    ]
+    with pytest.raises(ValueError, match="no hook or topic has this in its name: third"):
+        droppable(topics, "third")

@@ -26,7 +26,7 @@ from portcullis.host.screen import print_json, print_line, seconds, table
 from portcullis.host.workspace import Workspace, write_whole
 from portcullis.suite.cases import CASES, choose_cases
 from portcullis.suite.engine import Engine, Row
-from portcullis.suite.mutate import Mutation, droppable, markdown, mutations
+from portcullis.suite.mutate import Droppable, Mutation, droppable, markdown, mutations
 from portcullis.suite.report import print_row, summary_line, write_junit
 
 
@@ -43,10 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="expression",
         default="",
         metavar="EXPR",
-        help="words joined by ' or '; 'not WORD' excludes; with --mutate a part of the names of hooks or topics",
+        help="words joined by ' or '; 'not WORD' excludes; with --mutate parts of the names of hooks or topics",
     )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit file")
-    parser.add_argument("--list", action="store_true", help="list the tests")
+    parser.add_argument("--list", action="store_true", help="list the tests, or with --mutate the hooks and topics")
     parser.add_argument(
         "-j",
         dest="jobs",
@@ -97,14 +97,27 @@ def _list(options: argparse.Namespace) -> int:
     return 0
 
 
+def _list_droppable(dropped: list[Droppable], options: argparse.Namespace) -> int:
+    if options.json:
+        print_json({"mutations": [{"name": each.name, "tests": each.tests} for each in dropped]})
+    else:
+        table("", ("hook or topic", "tests that notice"), [(each.name, ", ".join(each.tests)) for each in dropped])
+    return 0
+
+
 def _mutate(workspace: Workspace, options: argparse.Namespace) -> int:
     build = build_options(options)
     source = Builder(workspace, Commands(), build).source()
     everything = Selection(build.arch, KINDS[1:])
-    topics = topics_for(workspace, source.version, everything)
+    try:
+        dropped = droppable(topics_for(workspace, source.version, everything), options.expression)
+    except ValueError as error:
+        raise ToolError(str(error), "see: portcullis test --mutate --list") from error
+    if options.list:
+        return _list_droppable(dropped, options)
     rows: list[Mutation] = []
     folder = workspace.log_folder("mutate")
-    for row in mutations(workspace, build, droppable(topics, options.expression)):
+    for row in mutations(workspace, build, dropped):
         rows.append(row)
         if not options.json:
             state = "passed" if row.noticed else "failed"

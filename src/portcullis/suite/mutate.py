@@ -39,11 +39,18 @@ class Droppable:
     changes_header: bool
 
 
-def droppable(topics: tuple[Topic, ...], part: str) -> list[Droppable]:
-    """Hooks, and topics that name a test of their own, with this part in their names."""
+def droppable(topics: tuple[Topic, ...], expression: str) -> list[Droppable]:
+    """Hooks, and topics that name a test of their own, whose names have one of the words joined by ` or `.
+
+    Raises ValueError when there is none.
+    """
+    parts = [part.strip() for part in expression.split(" or ") if part.strip()] or [""]
     found = [_hook(hook) for topic in topics for hook in topic.hooks if not hook.untested]
     found += [_topic(topic, topics) for topic in topics if topic.tests]
-    return [each for each in found if part in each.name]
+    chosen = [each for each in found if any(part in each.name for part in parts)]
+    if not chosen:
+        raise ValueError(f"no hook or topic has this in its name: {expression}")
+    return chosen
 
 
 def _hook(hook: Hook) -> Droppable:
