@@ -18,8 +18,13 @@
 
 #include "depot.h"
 
-/* The allocator retries this order until it succeeds or a task is killed. */
+/*
+ * Up to the costly order the allocator retries until it succeeds or a task is
+ * killed. That is for four pages only: a header, what a split takes, and two
+ * tables.
+ */
 #define CHUNK_ORDER	PAGE_ALLOC_COSTLY_ORDER
+#define LAST_ORDER	2
 #define CHUNKS_AT_ONCE	4
 #define MANY_REFERENCES	(1 << 20)
 
@@ -287,9 +292,14 @@ static void take_memory(struct growth *g, int nid, nodemask_t *nodes, gfp_t gfp)
 	if (g->nr)
 		return;
 	g->order = CHUNK_ORDER;
+	take(g, CHUNKS_AT_ONCE, nid, nodes, easily);
+	if (g->nr)
+		return;
+	g->order = LAST_ORDER;
 	take(g, 1, nid, nodes, gfp);
 	if (g->nr)
-		take(g, CHUNKS_AT_ONCE, nid, nodes, easily);
+		take(g, CHUNKS_AT_ONCE << (CHUNK_ORDER - LAST_ORDER), nid,
+		     nodes, easily);
 }
 
 static void give_back(const struct growth *g)
@@ -345,9 +355,9 @@ static int publish_arrivals(const struct growth *g)
 		if (ret < 0)
 			continue;
 		nid = ret;
-		kpkeys_event(g->order == CHUNK_ORDER ?
-			     &kpkeys_events.pool_chunks :
-			     &kpkeys_events.pool_blocks);
+		kpkeys_event(g->order == KPKEYS_REGION_ORDER ?
+			     &kpkeys_events.pool_blocks :
+			     &kpkeys_events.pool_chunks);
 	}
 	return nid;
 }

@@ -7,6 +7,7 @@
 #include <linux/cpu.h>
 #include <linux/gfp.h>
 #include <linux/kpkeys_test.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/sched/task_stack.h>
 #include <linux/string.h>
@@ -340,6 +341,51 @@ static void test_release_trusts_no_stack(struct kunit *test)
 	kpkeys_test_expect_clean(test);
 }
 
+/* ---- fragmented memory ---- */
+
+#define PIECE_ORDER	2
+#define PIECE		(1U << PIECE_ORDER)
+
+static void take_all(struct list_head *blocks)
+{
+	struct page *page;
+
+	while ((page = alloc_pages(GFP_KERNEL | __GFP_NORETRY | __GFP_NOWARN,
+				   PIECE_ORDER + 1))) {
+		split_page(page, PIECE_ORDER + 1);
+		list_add(&page->lru, blocks);
+	}
+}
+
+static void free_pieces(struct page *page, unsigned int nr)
+{
+	while (nr--)
+		__free_page(page++);
+}
+
+/* Nobody is killed for a block when there are pages enough. */
+static void test_fragments_will_do(struct kunit *test)
+{
+	long before = atomic_long_read(&kpkeys_events.pool_chunks);
+	struct page *page, *next;
+	LIST_HEAD(halves);
+	LIST_HEAD(blocks);
+	int nid;
+
+	take_all(&halves);
+	list_for_each_entry(page, &halves, lru)
+		free_pieces(page + PIECE, PIECE);
+	/* What the allocator kept back while it had little else. */
+	take_all(&blocks);
+	nid = kpkeys_depot_refill(numa_mem_id(), NULL, GFP_KERNEL);
+	list_for_each_entry_safe(page, next, &halves, lru)
+		free_pieces(page, PIECE);
+	list_for_each_entry_safe(page, next, &blocks, lru)
+		free_pieces(page, 2 * PIECE);
+	KUNIT_EXPECT_GE(test, nid, 0);
+	KUNIT_EXPECT_GT(test, atomic_long_read(&kpkeys_events.pool_chunks), before);
+}
+
 /* ---- messages ---- */
 
 static unsigned int printed, printed_open;
@@ -430,6 +476,7 @@ static struct kunit_case depot_cases[] = {
 	KUNIT_CASE(test_pair_free_loses_nothing),
 	KUNIT_CASE(test_compound_is_refused),
 	KUNIT_CASE(test_release_trusts_no_stack),
+	KUNIT_CASE(test_fragments_will_do),
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_key_is_believed_when_in_force),
 	KUNIT_CASE(test_cpu_that_runs_is_asked),
