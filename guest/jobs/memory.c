@@ -15,6 +15,7 @@
 #define KSM		"/sys/kernel/mm/ksm/"
 #define HUGETLB		"/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
 #define HUGE_COUNT	8
+#define GIB		(1UL << 30)	/* what a table of PMDs maps */
 #define LARGEST_TABLE	(32UL << 20)	/* larger ones take too much memory */
 #define SHARED_SIZE	(8UL << 20)
 #define MERGED_SIZE	(8UL << 20)
@@ -136,6 +137,25 @@ static long read_number(const char *path)
 	return number;
 }
 
+/* Two processes map a whole gigabyte of a file: the kernel may share its table. */
+static int share_table(void)
+{
+	char *memory = mmap(NULL, 2 * GIB, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE |
+			    MAP_HUGETLB | MAP_HUGE_2MB, -1, 0);
+	char *whole = (char *)(((uintptr_t)memory + GIB - 1) & ~(GIB - 1));
+	int bad;
+
+	if (memory == MAP_FAILED)
+		return 1;
+	*whole = 1;
+	if (!fork())
+		_exit(++*whole != 2);
+	bad = reap_children() + (*whole != 2);
+	munmap(memory, 2 * GIB);
+	return bad;
+}
+
 /* The child takes as many again, which nobody reserved for it. */
 enum job_outcome hugetlb(void)
 {
@@ -159,6 +179,7 @@ enum job_outcome hugetlb(void)
 	mprotect(memory, huge.all / 2, PROT_READ);
 	munmap(memory, huge.all);
 	bad = reap_children();
+	bad += share_table();
 	file_write(HUGETLB, "0");
 	return bad ? failed("a child failed") : passed();
 }
