@@ -74,7 +74,8 @@ BOOTS = (
         "memory-hotplug",
         "memory comes near and far, and goes",
         "stress,memhotplug,memhotplug-far",
-        max_memory=131072,
+        max_memory=720896,
+        la57=False,  # for a new top-level entry
         append="page_poison=1",  # freeing a keyed page writes to it
         timeout=240.0,
     ),
