@@ -3,8 +3,8 @@
  * Where the depot's memory comes from: blocks of the page allocator, keyed once.
  * shrink.c gives them back.
  *
- * Lock order: kpkeys_regions_lock (mutex), then the node's lock (in a section, interrupts
- * off). Nothing is allocated with reclaim under either of them.
+ * Lock order: kpkeys_regions_lock (mutex), then the node's lock (in a section,
+ * interrupts off). Nothing is allocated with reclaim under either of them.
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 

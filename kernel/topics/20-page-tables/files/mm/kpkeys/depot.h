@@ -49,7 +49,6 @@ struct kpkeys_note {
 
 /* depot.c */
 extern struct xarray kpkeys_regions;
-extern struct mutex kpkeys_regions_lock;
 DECLARE_PER_CPU(struct kpkeys_note, kpkeys_note);
 
 static inline unsigned long region_index(const void *page)
@@ -119,6 +118,7 @@ static inline void kpkeys_freelist_report(void)
 }
 
 /* blocks.c */
+extern struct mutex kpkeys_regions_lock;
 int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp);
 void kpkeys_depot_refill_later(void);
 int kpkeys_depot_bootstrap(void);
