@@ -206,7 +206,7 @@ def test_an_attack_that_could_not_be_tried_gets_a_second_try_alone():
 
 
 def test_an_attack_that_damages_the_kernel_has_its_own_boot():
-    damaging = replace(attack("a"), alone=True)
+    damaging = replace(attack("a"), alone=True, damages=True)
     pair = (damaging, attack("b"))
     booter, jobs = boots(
         (verdict("b", "LANDED") + "#done 0\n", "portcullis: attack b\n"), (verdict("a", "LANDED") + "#done 0\n", BEGIN)
@@ -215,6 +215,8 @@ def test_an_attack_that_damages_the_kernel_has_its_own_boot():
     assert [o.verdict for o in outcomes] == ["LANDED", "LANDED"]
     assert jobs == ["attack,b", "attack,a"]
     assert [is_damaged(each, pair) for each in booted] == [False, True]
+    spoiling = (replace(damaging, damages=False), attack("b"))
+    assert [is_damaged(each, spoiling) for each in booted] == [False, False]
 
 
 def test_a_guest_that_dies_without_a_report_is_not_a_block():

@@ -40,7 +40,8 @@ class Attack:
     """One entry of guest/attacks.toml.
 
     `expected` maps each mode to a verdict, `needs` has words of core/needs.py, `way` is one of CLASSES or empty. One
-    that is `alone` leaves the kernel damaged where it lands, and so has a boot of its own.
+    that is `alone` spoils the boot for others, and has its own. One that `damages` is alone as well, and the kernel
+    complains of what it did.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Attack:
     needs: tuple[str, ...] = ()
     way: str = ""
     alone: bool = False
+    damages: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,8 @@ def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
         entry["what"],
         _needs(entry, where),
         _way(entry, where),
-        _is_alone(entry, where),
+        _is_set("alone", entry, where) or _is_set("damages", entry, where),
+        _is_set("damages", entry, where),
     )
 
 
@@ -119,11 +122,11 @@ def _way(entry: Mapping[str, Any], where: str) -> str:
     return str(way)
 
 
-def _is_alone(entry: Mapping[str, Any], where: str) -> bool:
-    alone = entry.get("alone", False)
-    if not isinstance(alone, bool):
-        raise ValueError(f"{where}: alone must be true or false")
-    return alone
+def _is_set(name: str, entry: Mapping[str, Any], where: str) -> bool:
+    value = entry.get(name, False)
+    if not isinstance(value, bool):
+        raise ValueError(f"{where}: {name} must be true or false")
+    return value
 
 
 def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
@@ -137,7 +140,7 @@ def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
     """A word that is misspelled would leave a verdict as it is elsewhere."""
-    unknown = set(entry) - FIELDS - TABLES - {"alone", "arches", "class", "needs"}
+    unknown = set(entry) - FIELDS - TABLES - {"alone", "arches", "class", "damages", "needs"}
     for table in TABLES & set(entry):
         unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
     if unknown:

@@ -85,7 +85,7 @@ def run_attacks(
 
 def is_damaged(booted: Boot, attacks: tuple[Attack, ...]) -> bool:
     """True if a kernel may complain of what it was made to do itself."""
-    damaging = tuple(f"portcullis: attack {attack.name}" for attack in attacks if attack.alone)
+    damaging = tuple(f"portcullis: attack {attack.name}" for attack in attacks if attack.damages)
     return bool(damaging) and any(line.rstrip().endswith(damaging) for line in booted.console.splitlines())
 
 
