@@ -50,6 +50,7 @@ LANES = {
         Lane("va39", (*_SMALL, "va39"), True, "39-bit addresses, three levels", ("arm64",)),
         Lane("kfence", (*_SMALL, "kfence"), True, "KFENCE and its tests", ("arm64",)),
         Lane("least", (ARCH, "portcullis", "least"), True, "the least product", kinds=(), without=OPTIONAL),
+        Lane("nokeys", (ARCH, "nokeys"), True, "the product's source, and its options off", kinds=()),
         Lane("lab", (ARCH, "portcullis", LAB), True, "what the lab counts", kinds=(LAB,)),
         Lane(
             "lab-designs",
@@ -66,6 +67,8 @@ LANES = {
 
 def set_name(kinds: tuple[str, ...], without: tuple[str, ...]) -> str:
     """A name for a set of topics: that of the first lane which has it, empty for the default one."""
+    if not kinds and not without:
+        return "product"
     for lane in LANES.values():
         if lane.hardened and set(lane.kinds) == set(kinds) and set(lane.without) == set(without):
             return "" if lane.name == "default" else lane.name

@@ -43,7 +43,7 @@ class SeriesBuild:
         self.log = self.folder.with_name(self.folder.name + ".log")
 
     def run(self, every: bool) -> int:
-        """Compiles after every commit, or at a few; returns how often. Raises ToolError that names the commit."""
+        """Compiles after every commit, or at a few; returns how often. Raises ToolError that names the commits."""
         plan = make_plan(self.workspace, self.source.version, Selection(ALL, KINDS[1:]), read_from(self.source.path))
         with locked(self.tree.with_name(self.tree.name + ".lock")), tempfile.TemporaryDirectory() as name:
             work_copy(self.source, self.tree)
@@ -70,6 +70,7 @@ class SeriesBuild:
         steps = steps_of(plan)
         points = sample(steps, self.arch.name, POINTS)
         count, dirty, unlinked, configured = 0, False, False, False
+        failed: list[ToolError] = []
         for number, (each, patch) in enumerate(zip(steps, patches, strict=True)):
             changed = self._take(repository, patch)
             if any(concerns(path, self.arch.name) for path in changed):
@@ -78,8 +79,13 @@ class SeriesBuild:
             whole = every and unlinked and ends_topic(steps, number)
             if whole or (dirty and (every or number in points)):
                 commit = f"{number + 1} of {len(steps)} ({each.topic}: {each.subject})"
-                self._compile(commit, configured, [self.arch.target] if whole else self._folders(plan, every))
+                try:
+                    self._compile(commit, configured, [self.arch.target] if whole else self._folders(plan, every))
+                except ToolError as error:
+                    failed.append(error)
                 count, dirty, unlinked, configured = count + 1, False, not whole, True
+        if failed:
+            raise ToolError("\n".join(error.message for error in failed), failed[0].advice)
         return count
 
     def _take(self, repository: Repository, patch: Path) -> list[str]:

@@ -49,6 +49,8 @@ BUILDS = (
     Case("build-kasan", "build", "KASAN", lane="kasan", long=True),
     Case("build-least", "build", "the product without its optional topics", lane="least"),
     Case("build-arm64-least", "build", "the same", lane="least", machine=Machine(arch="arm64"), long=True),
+    Case("build-nokeys", "build", "with the hooks, and CONFIG_KPKEYS off", lane="nokeys"),
+    Case("build-arm64-nokeys", "build", "the same", lane="nokeys", machine=Machine(arch="arm64"), long=True),
     *(_left_out(*row) for row in LEFT_OUT),
 )
 BOOTS = (

@@ -491,6 +491,8 @@ static __always_inline void kpkeys_exception_exit(struct pt_regs *frame) { }
 static __always_inline void kpkeys_trap_enter(struct pt_regs *frame) { }
 static __always_inline void kpkeys_softirq_enter(void *slot) { }
 static __always_inline void kpkeys_softirq_exit(void *slot) { }
+static __always_inline void kpkeys_printk_enter(void *slot) { }
+static __always_inline void kpkeys_printk_exit(void *slot) { }
 static __always_inline void kpkeys_task_switch(void) { }
 static __always_inline void kpkeys_exit_to_user(bool look) { }
 static inline struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order,

@@ -45,6 +45,17 @@ enum kpkeys_link {
 	KPKEYS_LINK_SHARED,
 };
 
+/* May it be mapped read-only by anybody? */
+static __always_inline bool kpkeys_frame_is_constant(enum kpkeys_frame frame)
+{
+	return frame == KPKEYS_FRAME_READONLY || frame == KPKEYS_FRAME_MODULE;
+}
+
+static __always_inline bool kpkeys_frame_is_table(enum kpkeys_frame frame)
+{
+	return frame == KPKEYS_FRAME_TABLE || frame == KPKEYS_FRAME_KERNEL_TABLE;
+}
+
 #ifdef KPKEYS_BUILT_IN
 
 /*
@@ -92,17 +103,6 @@ static __always_inline u8 kpkeys_frame_byte(unsigned long pfn)
 static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 {
 	return kpkeys_frame_byte(pfn) & KPKEYS_FRAME_KIND;
-}
-
-/* May it be mapped read-only by anybody? */
-static __always_inline bool kpkeys_frame_is_constant(enum kpkeys_frame frame)
-{
-	return frame == KPKEYS_FRAME_READONLY || frame == KPKEYS_FRAME_MODULE;
-}
-
-static __always_inline bool kpkeys_frame_is_table(enum kpkeys_frame frame)
-{
-	return frame == KPKEYS_FRAME_TABLE || frame == KPKEYS_FRAME_KERNEL_TABLE;
 }
 
 /* For the architecture, and what it implements. */

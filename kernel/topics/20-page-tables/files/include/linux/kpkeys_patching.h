@@ -8,6 +8,9 @@
 #define _LINUX_KPKEYS_PATCHING_H
 
 #include <linux/kpkeys.h>
+#include <linux/string.h>
+
+#include <asm/page.h>
 
 struct module;
 struct page;
