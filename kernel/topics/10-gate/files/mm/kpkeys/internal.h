@@ -60,6 +60,7 @@ struct kpkeys_node {
  * @found: what that leads to and must not, as in @mapped
  * @is_busy: somebody takes a step of the search
  * @round: which search that is
+ * @expected: how many are about to have pages change their type
  */
 struct kpkeys_arrivals {
 	struct {
@@ -76,6 +77,7 @@ struct kpkeys_arrivals {
 	unsigned long		found;
 	bool			is_busy;
 	unsigned long		round;
+	atomic_t		expected;
 };
 
 /**
@@ -194,6 +196,8 @@ int kpkeys_level_to_search(unsigned long pfn);
 	(PAGE_SIZE << IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
 
 /* retype.c */
+void kpkeys_arrivals_expect(void);
+void kpkeys_arrivals_settle(void);
 void kpkeys_arrivals_begin(void);
 int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey);
 void kpkeys_arrivals_search(void);

@@ -165,6 +165,9 @@ static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 /* What takes the place of a table that must not be filled. */
 extern void *kpkeys_no_table;
 
+/* The table by which text is mapped to be patched, where that is one of a process. */
+extern void *kpkeys_patch_table;
+
 bool kpkeys_are_entries(const void *entry, unsigned int nr);
 bool kpkeys_table_is_new(const void *page);
 

@@ -46,6 +46,17 @@ static __always_inline bool taken_are_ptes(const pte_t *ptep, unsigned long addr
 		((end - addr) >> PAGE_SHIFT) <= PTRS_PER_PTE);
 }
 
+/*
+ * Is all that this table maps what its kind may map? In the table of text that
+ * is being patched it is not, and no_table has not been searched.
+ */
+static __always_inline bool copies_are_known(const pte_t *ptep)
+{
+	return !kpkeys_pgtables_enabled() || kpkeys_takes_all ||
+	       (kpkeys_is_pte_slot(ptep) &&
+		PTR_ALIGN_DOWN(ptep, PAGE_SIZE) != kpkeys_patch_table);
+}
+
 /**
  * struct kpkeys_taken - what one CPU took; pages with KPKEYS_PKEY_STATE
  * @pte: the entries, as far apart as in a table
@@ -67,13 +78,24 @@ DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 #define write_swap_pte		set_pte_at
 #define taken_are_refused(...)	false
 #define taken_are_ptes(...)	true
+#define copies_are_known(...)	true
 #define taken_enter_lazy_mmu()	arch_enter_lazy_mmu_mode()
 #define taken_leave_lazy_mmu()	arch_leave_lazy_mmu_mode()
 
 #endif
 
+#ifndef read_copied_ptes
+/* Reads an entry, and returns how many belong together from there on. */
+static __always_inline unsigned int read_copied_ptes(pte_t *ptep, pte_t *pte)
+{
+	*pte = ptep_get(ptep);
+	return pte_batch_hint(ptep, *pte);
+}
+#endif
+
 #ifndef set_copied_ptes
-#define protect_copied_ptes	wrprotect_ptes_held
+#define protect_copied_ptes(mm, addr, ptep, pte, nr)			\
+	wrprotect_ptes_held(mm, addr, ptep, nr)
 
 /*
  * In a section, with entries of another table. Returns false if they must be
@@ -182,10 +204,9 @@ void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		   struct taken_ptes *taken);
 void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		       unsigned long end, struct taken_ptes *taken);
-void copy_marked_ptes(struct vm_area_struct *dst_vma,
-		      struct vm_area_struct *src_vma, pte_t *dst_table,
-		      pte_t *src_table, unsigned long addr, unsigned long end,
-		      const unsigned long *copy);
+void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
+	       pte_t *dst, pte_t *src, unsigned long addr, unsigned long end,
+	       const unsigned long *skip);
 void numa_find_kept(struct vm_area_struct *vma, pte_t *pte, unsigned long addr,
 		    unsigned long end, int target_node, unsigned long *keep);
 

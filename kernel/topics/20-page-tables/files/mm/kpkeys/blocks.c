@@ -403,8 +403,10 @@ int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp)
 {
 	struct growth g;
 
+	kpkeys_arrivals_expect();
 	take_memory(&g, nid, nodes, gfp & ~__GFP_ZERO);
 	nid = g.nr ? put_in_force(&g) : -ENOMEM;
+	kpkeys_arrivals_settle();
 	if (nid < 0) {
 		kpkeys_event(&kpkeys_events.pool_refill_failures);
 		return -ENOMEM;

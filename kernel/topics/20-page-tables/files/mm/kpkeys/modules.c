@@ -72,10 +72,12 @@ int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 
 	if (!kpkeys_modules_are_entered())
 		return 0;
+	kpkeys_arrivals_expect();
 	kpkeys_arrivals_begin();
 	if (enter_all(addr, nr))
 		writable = !search();
 	kpkeys_arrivals_end();
+	kpkeys_arrivals_settle();
 	if (!writable && is_known(addr, nr))
 		return 0;
 	return kpkeys_refuse("use as text", writable ? "a page that can be written" :
@@ -161,12 +163,14 @@ bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
 
 	if (!kpkeys_modules_are_entered())
 		return true;
+	kpkeys_arrivals_expect();
 	kpkeys_arrivals_begin();
 	if (begin_all(pages, nr)) {
 		search();
 		left = have_left(pages, nr);
 	}
 	kpkeys_arrivals_end();
+	kpkeys_arrivals_settle();
 	if (left || kpkeys_refuse("release", "text that is mapped", pages, NULL))
 		return left;
 	let_go(pages, nr);

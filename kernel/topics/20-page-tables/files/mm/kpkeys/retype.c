@@ -65,6 +65,28 @@ static __always_inline void end_step(void)
 	smp_store_release(&arrivals()->is_busy, false);
 }
 
+/**
+ * kpkeys_arrivals_expect - pages are about to get a key, or to be entered
+ *
+ * From here on copies of entries are asked what they map. Before it they need
+ * not be: see copy_must_be_asked(). Whoever did not is waited for as those who
+ * found the pages ordinary.
+ */
+void kpkeys_arrivals_expect(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	atomic_inc(&arrivals()->expected);
+}
+
+/**
+ * kpkeys_arrivals_settle - the search for what maps them is over
+ */
+void kpkeys_arrivals_settle(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	atomic_dec(&arrivals()->expected);
+}
+
 static __always_inline bool has_begun(void)
 {
 	return arrivals()->next || arrivals()->entry;

@@ -15,6 +15,10 @@
 #include <linux/swap.h>
 #include <linux/swapops.h>
 
+#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+#include "internal.h"
+#endif
+
 /* ---- unmapping ---- */
 
 /**
@@ -106,51 +110,83 @@ static __always_inline pte_t copied_pte(pte_t pte, unsigned long vm_flags)
 }
 
 /*
+ * Must it be asked what a copied entry maps? It was when the parent's was set,
+ * and nothing else becomes of a page that is mapped: a search finds the entry.
+ * So only while there may be one, which has to find the copy as well.
+ */
+static __always_inline bool copy_must_be_asked(pte_t pte)
+{
+#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+	return kpkeys_pgtables_enabled() &&
+	       unlikely(atomic_read(&kpkeys_state.arrivals.expected)) &&
+	       kpkeys_is_typed(pte);
+#else
+	return false;
+#endif
+}
+
+static __always_inline bool is_skipped(unsigned long addr,
+				       const unsigned long *skip)
+{
+	return skip && test_bit(pte_index(addr), skip);
+}
+
+/* Of @nr entries that belong together, those before @end and what is skipped. */
+static __always_inline unsigned int nr_to_copy(unsigned long addr,
+					       unsigned long end, unsigned int nr,
+					       const unsigned long *skip)
+{
+	unsigned int i = pte_index(addr);
+
+	nr = min_t(unsigned long, nr, (end - addr) / PAGE_SIZE);
+	if (skip && !test_bit(i, skip))
+		nr = find_next_bit(skip, i + nr, i) - i;
+	return skip && test_bit(i, skip) ? 1 : nr;
+}
+
+/*
  * Copy the entries that are accounted for. Page tables can be written here, so
  * nothing else happens, and nothing is called that would have pointers to them
  * saved in memory. Returns @end, or where an entry needs the gate shut.
  */
 static noinline __flatten unsigned long
 copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
-		pte_t *dst_table, pte_t *src_table, unsigned long addr,
-		unsigned long end, const unsigned long *copy)
+		pte_t *dst, pte_t *src, unsigned long addr, unsigned long end,
+		const unsigned long *skip)
 {
 	struct mm_struct *dst_mm = dst_vma->vm_mm, *src_mm = src_vma->vm_mm;
 	unsigned long vm_flags = dst_vma->vm_flags;
-	int i, nr;
+	bool is_cow = is_cow_mapping(vm_flags);
+	unsigned int nr;
 	pte_t pte;
 
-	if (taken_are_refused(src_table + pte_index(addr), addr, end) ||
-	    taken_are_refused(dst_table + pte_index(addr), addr, end))
+	if (taken_are_refused(src, addr, end) || taken_are_refused(dst, addr, end))
 		return end;
 	guard(kpkeys_pgtables_section)(PTRS_PER_PTE);
-	kpkeys_reread(src_table);
-	kpkeys_reread(dst_table);
+	kpkeys_reread(src);
+	kpkeys_reread(dst);
 	kpkeys_reread(addr);
 	kpkeys_reread(end);
-	if (!taken_are_ptes(src_table + pte_index(addr), addr, end) ||
-	    !taken_are_ptes(dst_table + pte_index(addr), addr, end))
+	if (!taken_are_ptes(src, addr, end) || !copies_are_known(src) ||
+	    !taken_are_ptes(dst, addr, end))
 		return end;
 	taken_enter_lazy_mmu();
-	for (; addr != end; addr += nr * PAGE_SIZE) {
-		nr = 1;
-		i = pte_index(addr);
-		if (!test_bit(i, copy))
+	for (; addr != end; addr += nr * PAGE_SIZE, src += nr, dst += nr) {
+		nr = read_copied_ptes(src, &pte);
+		if (unlikely(nr > 1))
+			nr = nr_to_copy(addr, end, nr, skip);
+		if (pte_none(pte) || is_skipped(addr, skip))
 			continue;
-		pte = ptep_get(src_table + i);
 		if (likely(pte_present(pte))) {
-			nr = pte_batch_hint(src_table + i, pte);
-			if (nr > 1)
-				nr = find_next_zero_bit(copy, i + nr, i) - i;
-			if (is_cow_mapping(vm_flags) && pte_write(pte))
-				protect_copied_ptes(src_mm, addr, src_table + i, nr);
+			if (is_cow && pte_write(pte))
+				protect_copied_ptes(src_mm, addr, src, pte, nr);
 		} else if (pte_swp_exclusive(pte)) {
 			/* Mark the swap entry as shared. */
 			pte = pte_swp_clear_exclusive(pte);
-			write_swap_pte(src_mm, addr, src_table + i, pte);
+			write_swap_pte(src_mm, addr, src, pte);
 		}
-		if (!set_copied_ptes(dst_mm, addr, dst_table + i,
-				     copied_pte(pte, vm_flags), nr))
+		if (copy_must_be_asked(pte) ||
+		    !set_copied_ptes(dst_mm, addr, dst, copied_pte(pte, vm_flags), nr))
 			break;
 	}
 	taken_leave_lazy_mmu();
@@ -158,30 +194,32 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 }
 
 /**
- * copy_marked_ptes - copy entries that are accounted for
+ * copy_ptes - copy entries that are accounted for
  * @dst_vma: the child's
  * @src_vma: the parent's
- * @dst_table: the child's table, under its lock
- * @src_table: the parent's, likewise
- * @addr: what the first entry maps
- * @end: where the last one's mapping ends
- * @copy: which ones, by pte_index()
+ * @dst: the child's first entry, under the lock of its table
+ * @src: the parent's, likewise
+ * @addr: what they map
+ * @end: where the last one's mapping ends, in the same table
+ * @skip: those that are not to be copied, by pte_index()
  */
-void copy_marked_ptes(struct vm_area_struct *dst_vma,
-		      struct vm_area_struct *src_vma, pte_t *dst_table,
-		      pte_t *src_table, unsigned long addr, unsigned long end,
-		      const unsigned long *copy)
+void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
+	       pte_t *dst, pte_t *src, unsigned long addr, unsigned long end,
+	       const unsigned long *skip)
 {
+	unsigned long next;
 	pte_t pte;
 
-	for (;; addr += PAGE_SIZE) {
-		addr = copy_in_section(dst_vma, src_vma, dst_table, src_table,
-				       addr, end, copy);
-		if (addr == end)
+	if (bitmap_empty(skip, PTRS_PER_PTE))
+		skip = NULL;
+	for (; addr != end; addr = next + PAGE_SIZE, src++, dst++) {
+		next = copy_in_section(dst_vma, src_vma, dst, src, addr, end, skip);
+		if (next == end)
 			return;
-		pte = copied_pte(ptep_get(src_table + pte_index(addr)),
-				 dst_vma->vm_flags);
-		set_pte_at(dst_vma->vm_mm, addr, dst_table + pte_index(addr), pte);
+		src += (next - addr) / PAGE_SIZE;
+		dst += (next - addr) / PAGE_SIZE;
+		pte = copied_pte(ptep_get(src), dst_vma->vm_flags);
+		set_pte_at(dst_vma->vm_mm, next, dst, pte);
 	}
 }
 

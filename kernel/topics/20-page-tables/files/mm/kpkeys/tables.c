@@ -14,6 +14,7 @@
  * Takes the place of a table that is not to be filled. No CPU walks it.
  */
 void *kpkeys_no_table __ro_after_init;
+void *kpkeys_patch_table __ro_after_init;
 
 /**
  * kpkeys_change_frame - a page frame becomes something else

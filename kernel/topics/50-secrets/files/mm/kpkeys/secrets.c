@@ -268,11 +268,16 @@ static int add_chunks(void *addr, unsigned int order)
 {
 	int ret;
 
-	if (kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET))
+	kpkeys_arrivals_expect();
+	ret = kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET);
+	if (ret) {
+		kpkeys_arrivals_settle();
 		return -ENOMEM;
+	}
 	do {
 		ret = kpkeys_flush() ? search_and_publish(addr, order) : -EBUSY;
 	} while (ret == -EAGAIN);
+	kpkeys_arrivals_settle();
 	/* What is not as it was keyed is not even counted. */
 	if (ret && ret != -EEXIST)
 		lose(order);

@@ -27,6 +27,7 @@ u8 kpkeys_test_set_frame(void *page, u8 value);
 int kpkeys_test_key(void *page, int pkey, bool alias);
 unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
+unsigned long kpkeys_test_violations(void);
 void kpkeys_test_expect_clean(struct kunit *test);
 
 #endif /* _LINUX_KPKEYS_TEST_H */

@@ -60,6 +60,19 @@ unsigned long kpkeys_test_writes(void)
 }
 
 /**
+ * kpkeys_test_violations - what all CPUs reported so far
+ */
+unsigned long kpkeys_test_violations(void)
+{
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(kpkeys_counters.violations, cpu);
+	return sum;
+}
+
+/**
  * kpkeys_test_publishes - sections of this CPU that published entries so far
  */
 unsigned long kpkeys_test_publishes(void)

@@ -42,16 +42,6 @@ static void roots_test_exit(struct kunit *test)
 	kpkeys_test_exit(test);
 }
 
-static unsigned long violations(void)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(kpkeys_counters.violations, cpu);
-	return sum;
-}
-
 static bool is_denied(void *addr)
 {
 	unsigned long value = *(unsigned long *)addr;
@@ -61,14 +51,14 @@ static bool is_denied(void *addr)
 
 static void test_each_mm_has_its_own(struct kunit *test)
 {
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 
 	KUNIT_EXPECT_NE(test, mm->kpkeys_root, other->kpkeys_root);
 	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), mm->pgd);
 	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(other), other->pgd);
 	KUNIT_EXPECT_PTR_EQ(test, kpkeys_loaded_root(&init_mm, NULL, NULL),
 			    (pgd_t *)swapper_pg_dir);
-	KUNIT_EXPECT_EQ(test, violations(), before);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
 }
 
 static void test_records_are_keyed(struct kunit *test)
@@ -80,13 +70,13 @@ static void test_records_are_keyed(struct kunit *test)
 /* It has its own root again, and is right from then on. */
 static void expect_refused(struct kunit *test, pgd_t *pgd)
 {
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 
 	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), pgd);
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	KUNIT_EXPECT_PTR_EQ(test, mm->pgd, pgd);
 	KUNIT_EXPECT_PTR_EQ(test, kpkeys_loaded_root(mm, NULL, NULL), pgd);
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
 static void test_forged_root(struct kunit *test)
@@ -134,28 +124,28 @@ static void test_forged_mm(struct kunit *test)
 
 static void test_mm_of_vma(struct kunit *test)
 {
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 
 	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_mm(mm, mm));
-	KUNIT_EXPECT_EQ(test, violations(), before);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
 	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_mm(other, mm));
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
 /* A fault and a fork() that a vma leads elsewhere. */
 static void test_walkers_refuse(struct kunit *test)
 {
 	struct vm_area_struct *vma = vm_area_alloc(other);
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 
 	KUNIT_ASSERT_NOT_NULL(test, vma);
 	vma->vm_end = PAGE_SIZE;
 	KUNIT_EXPECT_EQ(test, VM_FAULT_SIGSEGV,
 			handle_mm_fault(vma, 0, FAULT_FLAG_USER, NULL));
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	KUNIT_EXPECT_EQ(test, -EFAULT, copy_page_range(other, vma, mm, vma));
 	KUNIT_EXPECT_EQ(test, -EFAULT, copy_page_range(mm, vma, other, vma));
-	KUNIT_EXPECT_EQ(test, violations(), before + 3);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 3);
 	vm_area_free(vma);
 }
 
@@ -251,7 +241,7 @@ static void leave_root(struct kunit *test)
 static void test_root_in_use_is_not_freed(struct kunit *test)
 {
 	struct runner runner = { .mm = mm };
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 	struct task_struct *task;
 	pgd_t *pgd = mm->pgd;
 
@@ -266,7 +256,7 @@ static void test_root_in_use_is_not_freed(struct kunit *test)
 	kpkeys_bury_roots();
 	KUNIT_EXPECT_FALSE(test, kpkeys_table_is_free(pgd));
 	KUNIT_EXPECT_FALSE(test, kpkeys_root_is_gone(pgd));
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	WRITE_ONCE(runner.stop, true);
 	kthread_stop_put(task);
 	leave_root(test);

@@ -18,7 +18,7 @@
 
 static unsigned long mapped_pfn(pte_t pte)
 {
-	return pte_flags(pte) & _PAGE_PRESENT ? pte_pfn(pte) : ULONG_MAX;
+	return pte_flags(pte) & _PAGE_PRESENT ? kpkeys_present_pfn(pte) : ULONG_MAX;
 }
 
 static bool is_refused(pte_t *ptep, pte_t pte)
@@ -26,7 +26,7 @@ static bool is_refused(pte_t *ptep, pte_t pte)
 	return kpkeys_refuse_leaf(ptep, pte_val(pte), mapped_pfn(pte), 1);
 }
 
-static bool is_patchable(unsigned long pfn)
+static __always_inline bool is_patchable(unsigned long pfn)
 {
 	enum kpkeys_frame frame = kpkeys_frame(pfn);
 
@@ -34,6 +34,19 @@ static bool is_patchable(unsigned long pfn)
 		return !frame || frame == KPKEYS_FRAME_MODULE;
 	return pfn >= PHYS_PFN(__pa_symbol(_stext)) &&
 	       pfn <= PHYS_PFN(__pa_symbol(_etext - 1));
+}
+
+static noinline bool set_patch(pte_t *ptep, pte_t pte)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte.pte);
+	if (kpkeys_frames.nr &&
+	    (PTR_ALIGN_DOWN(ptep, PAGE_SIZE) != kpkeys_patch_table ||
+	     !is_patchable(kpkeys_present_pfn(pte))))
+		return false;
+	WRITE_ONCE(*ptep, pte);
+	return true;
 }
 
 /**
@@ -45,8 +58,7 @@ static bool is_patchable(unsigned long pfn)
  */
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
 {
-	if (kpkeys_frames.nr &&
-	    (!kpkeys_is_pte_slot(ptep) || !is_patchable(pte_pfn(pte))) &&
+	if (set_patch(ptep, pte) ||
 	    kpkeys_refuse("patching", "what is no text", ptep, NULL))
 		return;
 	guard(kpkeys_hardened_pgtables)();
@@ -62,8 +74,7 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
-	if (!kpkeys_is_open_slot(ptep) ||
-	    ((pte_flags(pte) & _PAGE_PRESENT) && kpkeys_frame(pte_pfn(pte))))
+	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;
@@ -230,7 +241,7 @@ void kpkeys_set_kernel_entry(void *entry, u64 value)
 		kpkeys_set_entry(entry, value, 0);
 }
 
-static bool is_pte_run(const pte_t *ptep, unsigned int nr)
+static __always_inline bool is_pte_run(const pte_t *ptep, unsigned int nr)
 {
 	return kpkeys_is_pte_slot(ptep) &&
 	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
@@ -249,7 +260,8 @@ static noinline bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
 	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr) || !kpkeys_are_ordinary(pte_pfn(pte), nr))
+	if (!is_pte_run(ptep, nr) || !(pte_flags(pte) & _PAGE_PRESENT) ||
+	    !kpkeys_are_ordinary(kpkeys_present_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
 		WRITE_ONCE(*ptep, pte);

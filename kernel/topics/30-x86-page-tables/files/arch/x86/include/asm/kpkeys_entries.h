@@ -24,6 +24,9 @@ static __always_inline u64 kpkeys_with_table(u64 value, phys_addr_t table)
 	return (value & ~PTE_PFN_MASK) | table;
 }
 
+/* pte_pfn() of a present entry: nothing is inverted in that. */
+#define kpkeys_present_pfn(pte)	(((pte).pte & PTE_PFN_MASK) >> PAGE_SHIFT)
+
 /* In a section, behind the write or ahead of it. */
 static __always_inline void kpkeys_entry_written(u64 value)
 {

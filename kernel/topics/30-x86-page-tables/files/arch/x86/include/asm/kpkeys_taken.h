@@ -37,17 +37,11 @@ static __always_inline void put_back_pte(struct mm_struct *mm,
 }
 
 #ifndef CONFIG_PARAVIRT_XXL
-/*
- * What an entry maps is looked at in the section that writes it, or it might be
- * something else by then; but a refusal is for where the gate is shut.
- */
 #define set_copied_ptes set_copied_ptes
 static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
 					    pte_t pte, unsigned int nr)
 {
-	if (kpkeys_pgtables_enabled() && unlikely(kpkeys_is_typed(pte)))
-		return false;
 	page_table_check_ptes_set(mm, ptep, pte, 1);
 	WRITE_ONCE(*ptep, pte);
 	return true;
@@ -55,7 +49,7 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 
 static __always_inline void protect_copied_ptes(struct mm_struct *mm,
 						unsigned long addr, pte_t *ptep,
-						unsigned int nr)
+						pte_t pte, unsigned int nr)
 {
 	___ptep_set_wrprotect(ptep);
 }

@@ -4,6 +4,7 @@
 #define _ASM_ARM64_KPKEYS_MM_H
 
 #include <linux/kpkeys.h>
+#include <linux/kpkeys_force.h>
 #include <linux/mm_types.h>
 #include <asm/cpufeature.h>
 #include <asm/fixmap.h>
@@ -14,6 +15,7 @@
 void kpkeys_setup_cpu(void);
 void kpkeys_suspend_enter(void);
 void kpkeys_suspend_exit(void);
+void kpkeys_flush_cpu(void *unused);
 bool kpkeys_wants_pages(void);
 bool kpkeys_patches_alias(void);
 pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size);
@@ -21,6 +23,7 @@ pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size);
 static inline void kpkeys_setup_cpu(void) { }
 static inline void kpkeys_suspend_enter(void) { }
 static inline void kpkeys_suspend_exit(void) { }
+static inline void kpkeys_flush_cpu(void *unused) { }
 static inline bool kpkeys_wants_pages(void) { return false; }
 static inline bool kpkeys_patches_alias(void) { return false; }
 #endif

@@ -9,12 +9,28 @@
 #define write_swap_pte	set_pte_at
 
 #ifdef CONFIG_ARM64_CONTPTE
-#define protect_copied_ptes	wrprotect_ptes_held
+/* Most entries are not contiguous: read once, and one test. */
+#define read_copied_ptes read_copied_ptes
+static __always_inline unsigned int read_copied_ptes(pte_t *ptep, pte_t *pte)
+{
+	*pte = __ptep_get(ptep);
+	if (likely(!pte_valid_cont(*pte)))
+		return 1;
+	*pte = contpte_ptep_get(ptep, *pte);
+	return pte_batch_hint(ptep, *pte);
+}
 
-/*
- * The section has asked where the entries are, and they were empty. What an
- * entry maps is looked at where it is written.
- */
+static __always_inline void protect_copied_ptes(struct mm_struct *mm,
+						unsigned long addr, pte_t *ptep,
+						pte_t pte, unsigned int nr)
+{
+	if (nr != 1 || pte_cont(pte) || !kpkeys_lazy_mmu_holds())
+		wrprotect_ptes(mm, addr, ptep, nr);
+	else
+		___ptep_set_wrprotect(mm, addr, ptep, pte);
+}
+
+/* The section has asked where the entries are, and they were empty. */
 #define set_copied_ptes set_copied_ptes
 static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
@@ -24,8 +40,6 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 		set_ptes_held(mm, addr, ptep, pte, nr);
 		return true;
 	}
-	if (kpkeys_pgtables_enabled() && unlikely(kpkeys_is_typed(pte)))
-		return false;
 	pte = pte_mknoncont(pte);
 	page_table_check_ptes_set(mm, ptep, pte, 1);
 	__sync_cache_and_tags(pte, 1);

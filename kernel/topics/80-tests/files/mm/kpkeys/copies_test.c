@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * KUnit tests: which entries fork() copies, and when it asks what they map. The
+ * parent's are put into its table as if a helper had written them.
+ */
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_taken.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include <asm/pgalloc.h>
+
+#include <trace/events/kpkeys.h>
+
+#include "depot.h"
+
+#define ADDR	(16UL * PMD_SIZE)
+#define NR	3
+
+/* The same entries of two processes, in tables that no CPU walks. */
+struct pair {
+	pmd_t	pmd[2];
+	pte_t	*pte[2];
+};
+
+static void new_pair(struct kunit *test, struct pair *p)
+{
+	pgtable_t table;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		table = pte_alloc_one(&init_mm);
+		KUNIT_ASSERT_NOT_NULL(test, table);
+		p->pmd[i] = __pmd(0);
+		pmd_populate(&init_mm, &p->pmd[i], table);
+		p->pte[i] = page_address(table);
+	}
+}
+
+static void plant(pte_t *ptep, pte_t pte)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*ptep, pte);
+}
+
+static void free_pair(struct pair *p)
+{
+	int i;
+
+	for (i = 0; i < 2 * NR; i++)
+		plant(p->pte[i / NR] + i % NR, __pte(0));
+	for (i = 0; i < 2; i++) {
+		set_pmd(&p->pmd[i], __pmd(0));
+		pte_free(&init_mm, virt_to_page(p->pte[i]));
+	}
+}
+
+static void copy(struct pair *p, pte_t *from, const unsigned long *skip)
+{
+	struct vm_area_struct parent = { .vm_mm = &init_mm };
+	struct vm_area_struct child = { .vm_mm = &init_mm };
+
+	vm_flags_init(&parent, VM_READ | VM_WRITE | VM_MAYWRITE);
+	vm_flags_init(&child, VM_READ | VM_WRITE | VM_MAYWRITE);
+	guard(preempt)();
+	copy_ptes(&child, &parent, p->pte[1], from, ADDR, ADDR + NR * PAGE_SIZE, skip);
+}
+
+static unsigned long pfn_of_table(void)
+{
+	return page_to_pfn(kpkeys_test_ptp);
+}
+
+static bool is_copied(struct pair *p, unsigned int i)
+{
+	return !pte_none(ptep_get(p->pte[1] + i));
+}
+
+static void test_copies_what_is_not_skipped(struct kunit *test)
+{
+	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_READONLY);
+	DECLARE_BITMAP(skip, PTRS_PER_PTE) = { };
+	struct pair p;
+	int i;
+
+	new_pair(test, &p);
+	for (i = 0; i < NR; i++)
+		plant(p.pte[0] + i, i == 1 ? __pte(0) : pte);
+	copy(&p, p.pte[0], skip);
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_EQ(test, is_copied(&p, i), i != 1);
+	for (i = 0; i < NR; i++)
+		plant(p.pte[1] + i, __pte(0));
+	__set_bit(2, skip);
+	copy(&p, p.pte[0], skip);
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_EQ(test, is_copied(&p, i), i == 0);
+	free_pair(&p);
+}
+
+/* A search might be past the child's table, and come to the parent's later. */
+static void test_copies_are_asked_while_pages_change(struct kunit *test)
+{
+	pte_t pte = pfn_pte(pfn_of_table(), PAGE_READONLY);
+	DECLARE_BITMAP(skip, PTRS_PER_PTE) = { };
+	unsigned long before;
+	struct pair p;
+
+	new_pair(test, &p);
+	before = kpkeys_test_violations();
+	plant(p.pte[0] + 1, pte);
+	kpkeys_arrivals_expect();
+	copy(&p, p.pte[0], skip);
+	kpkeys_arrivals_settle();
+	KUNIT_EXPECT_FALSE(test, is_copied(&p, 1));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_state.arrivals.expected), 0);
+	free_pair(&p);
+}
+
+static bool asks;
+
+static void note_asking(void *data, const void *addr, unsigned int nr, int pkey,
+			int ret)
+{
+	asks |= atomic_read(&kpkeys_state.arrivals.expected);
+}
+
+/* What comes has not got its key before copies are asked about it. */
+static void test_copies_are_asked_while_the_pool_grows(struct kunit *test)
+{
+	asks = false;
+	KPKEYS_TEST_REQUIRES(test, !register_trace_kpkeys_key(note_asking, NULL));
+	kpkeys_depot_refill(numa_mem_id(), NULL, GFP_KERNEL);
+	unregister_trace_kpkeys_key(note_asking, NULL);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_TRUE(test, asks);
+}
+
+/* By that table text is writable for a moment. */
+static void test_patched_text_is_not_copied(struct kunit *test)
+{
+	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_READONLY);
+	DECLARE_BITMAP(skip, PTRS_PER_PTE) = { };
+	pte_t *from = kpkeys_patch_table;
+	struct pair p;
+
+	KPKEYS_TEST_REQUIRES(test, from);
+	new_pair(test, &p);
+	plant(from, pte);
+	copy(&p, from, skip);
+	plant(from, __pte(0));
+	KUNIT_EXPECT_FALSE(test, is_copied(&p, 0));
+	free_pair(&p);
+}
+
+#ifdef CONFIG_X86
+/* Nowhere else than in that table, whatever the stack of text_poke() says. */
+static void test_text_is_patched_by_one_table(struct kunit *test)
+{
+	pte_t pte = pfn_pte(PHYS_PFN(__pa_symbol(_stext)), PAGE_KERNEL);
+	unsigned long before;
+	struct pair p;
+
+	new_pair(test, &p);
+	before = kpkeys_test_violations();
+	kpkeys_set_patch_pte(p.pte[0], pte);
+	KUNIT_EXPECT_TRUE(test, pte_none(ptep_get(p.pte[0])));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	free_pair(&p);
+}
+#endif
+
+static int copies_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	return kpkeys_test_init(test);
+}
+
+static struct kunit_case copies_cases[] = {
+	KUNIT_CASE(test_copies_what_is_not_skipped),
+	KUNIT_CASE(test_copies_are_asked_while_pages_change),
+	KUNIT_CASE(test_copies_are_asked_while_the_pool_grows),
+	KUNIT_CASE(test_patched_text_is_not_copied),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_text_is_patched_by_one_table),
+#endif
+	{}
+};
+
+static struct kunit_suite copies_suite = {
+	.name = "kpkeys-copies",
+	.init = copies_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = copies_cases,
+};
+
+kunit_test_suite(copies_suite);
