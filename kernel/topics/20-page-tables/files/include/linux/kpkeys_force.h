@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For architectures that cannot make another CPU forget a mapping, and so ask
- * it to. Which CPUs are asked is ordinary data, so each says in keyed memory
- * what it has done. An architecture without these calls needs no answers. Which
- * root it runs on each CPU says in any case.
+ * CPUs are asked to forget mappings, where none can make another one do it; to
+ * come out of sections; and on which root they run. Who is asked is ordinary
+ * data, so each CPU says in keyed memory what it has done.
  */
 #ifndef _LINUX_KPKEYS_FORCE_H
 #define _LINUX_KPKEYS_FORCE_H
@@ -14,7 +13,6 @@
 s64 kpkeys_nr_keyings(void);
 void kpkeys_set_flushed(s64 nr, unsigned long root);
 void kpkeys_cpu_leaves(void);
-void kpkeys_say_root(unsigned long root);
 void arch_kpkeys_ask(void);
 #else
 static inline void kpkeys_cpu_leaves(void) { }

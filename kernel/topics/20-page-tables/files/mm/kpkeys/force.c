@@ -86,37 +86,29 @@ bool kpkeys_in_force(void)
 	return late_cpu() < 0 || kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
-/**
- * kpkeys_say_root - this CPU runs on a root
- * @root: its page frame
- */
-void kpkeys_say_root(unsigned long root)
-{
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_root_in_use(root);
-}
-
-/**
- * kpkeys_ask_cpus - have every CPU say what mappings it uses from now on
- *
- * May sleep. On arm64 a CPU that is not asked is not waited for.
- *
- * Return: as kpkeys_flush().
- */
-bool kpkeys_ask_cpus(void)
-{
-	scoped_guard(kpkeys_hardened_pgtables)
-		atomic64_inc(&kpkeys_state.keyings);
-	arch_kpkeys_ask();
-	return kpkeys_flush();
-}
-
 static void report_late(int cpu)
 {
 	raw_cpu_inc(kpkeys_counters.violations);
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
 	pr_err_ratelimited("violation: CPU %d keeps mappings of before pages were keyed (%s)\n",
 			   cpu, kpkeys_mode_names[kpkeys_state.mode]);
+}
+
+static bool wait_for_cpus(void)
+{
+	unsigned int tries;
+	int cpu;
+
+	for (tries = 0; tries < FLUSH_TRIES; tries++) {
+		cpu = late_cpu();
+		if (cpu < 0)
+			return true;
+		if (tries)
+			schedule_timeout_uninterruptible(1);
+		arch_kpkeys_ask();
+	}
+	report_late(cpu);
+	return kpkeys_in_force();
 }
 
 /**
@@ -128,17 +120,23 @@ static void report_late(int cpu)
  */
 bool kpkeys_flush(void)
 {
-	unsigned int tries;
-	int cpu;
-
 	kpkeys_event(&kpkeys_events.key_tlb_flushes);
-	for (tries = 0; tries < FLUSH_TRIES; tries++) {
-		arch_kpkeys_flush();
-		cpu = late_cpu();
-		if (cpu < 0)
-			return true;
-		schedule_timeout_uninterruptible(1);
-	}
-	report_late(cpu);
-	return kpkeys_in_force();
+	arch_kpkeys_flush();
+	return wait_for_cpus();
+}
+
+/**
+ * kpkeys_ask_cpus - wait for every section of before, and learn who uses which root
+ *
+ * May sleep. Whoever looked at the table of frames in a section has written his
+ * entry then, on every CPU that runs, whatever masks and RCU say.
+ *
+ * Return: as kpkeys_flush().
+ */
+bool kpkeys_ask_cpus(void)
+{
+	scoped_guard(kpkeys_hardened_pgtables)
+		atomic64_inc(&kpkeys_state.keyings);
+	arch_kpkeys_ask();
+	return wait_for_cpus();
 }

@@ -278,7 +278,7 @@ static __always_inline void go_on(unsigned long pfn)
 	arrivals()->next = pfn;
 	arrivals()->entry = 0;
 	/* What was mapped for a moment may be known to a CPU. */
-	if (arrivals()->modules && is_complete())
+	if (!ARCH_KPKEYS_FLUSHES_ALL && arrivals()->modules && is_complete())
 		atomic64_inc(&kpkeys_state.keyings);
 }
 
@@ -485,8 +485,13 @@ void kpkeys_arrivals_search(void)
 
 	if (!kpkeys_frames.nr)
 		return;
-	/* Who found these frames ordinary has written his entry then. */
+	/*
+	 * Who found these frames ordinary has written his entry then. RCU says so
+	 * of those as well who had no section yet, but by ordinary memory.
+	 */
 	synchronize_rcu_expedited();
+	if (!kpkeys_ask_cpus())
+		return;
 	kpkeys_event(&kpkeys_events.retype_scans);
 	while (is_round(round)) {
 		if (search_some(round))

@@ -429,7 +429,6 @@ static void test_prints_with_gate_shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, printed_open, 0);
 }
 
-#ifdef CONFIG_X86
 /* With interrupts off this CPU cannot be asked meanwhile. */
 static bool is_late_for_next_key(void)
 {
@@ -441,6 +440,7 @@ static bool is_late_for_next_key(void)
 
 static void test_key_is_believed_when_in_force(struct kunit *test)
 {
+	KUNIT_EXPECT_TRUE(test, kpkeys_ask_cpus());
 	KUNIT_EXPECT_TRUE(test, is_late_for_next_key());
 	KUNIT_EXPECT_TRUE(test, kpkeys_flush());
 	KUNIT_EXPECT_TRUE(test, kpkeys_in_force());
@@ -462,7 +462,28 @@ static void test_cpu_that_runs_is_asked(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
 	KUNIT_EXPECT_TRUE(test, is_asked(cpu));
 }
-#endif
+
+static void say_runs(int cpu, bool runs)
+{
+	guard(kpkeys_hardened_pgtables)();
+	per_cpu_ptr(&kpkeys_cpu, cpu)->in_use = runs;
+}
+
+/* An attacker takes it out of the mask of those that are sent interrupts. */
+static void test_cpu_that_is_not_sent_any_is_waited_for(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+	int cpu = cpumask_last(cpu_online_mask);
+
+	KPKEYS_TEST_REQUIRES(test, cpu);
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	say_runs(cpu, true);
+	KUNIT_EXPECT_FALSE(test, kpkeys_ask_cpus());
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	say_runs(cpu, false);
+	KUNIT_EXPECT_TRUE(test, kpkeys_ask_cpus());
+	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
+}
 
 /* Messages come first: there is a limit to how many are printed at a time. */
 static struct kunit_case depot_cases[] = {
@@ -477,10 +498,9 @@ static struct kunit_case depot_cases[] = {
 	KUNIT_CASE(test_compound_is_refused),
 	KUNIT_CASE(test_release_trusts_no_stack),
 	KUNIT_CASE(test_fragments_will_do),
-#ifdef CONFIG_X86
 	KUNIT_CASE(test_key_is_believed_when_in_force),
 	KUNIT_CASE(test_cpu_that_runs_is_asked),
-#endif
+	KUNIT_CASE(test_cpu_that_is_not_sent_any_is_waited_for),
 	{}
 };
 

@@ -4,6 +4,7 @@
  * does is put into a table as an attacker's mapping would be there already.
  */
 #include <linux/irq_work.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -19,16 +20,6 @@
 
 #define ORDER	3
 #define NR	(1U << ORDER)
-
-static unsigned long violations(void)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(kpkeys_counters.violations, cpu);
-	return sum;
-}
 
 static struct page *new_block(struct kunit *test)
 {
@@ -82,17 +73,20 @@ static bool arrives(void *addr)
 static void test_unmapped_pages_arrive(struct kunit *test)
 {
 	void *addr = page_address(new_block(test));
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
+	s64 asked;
 
 	key(test, addr);
+	asked = kpkeys_nr_keyings();
 	KUNIT_EXPECT_TRUE(test, arrives(addr));
+	KUNIT_EXPECT_GT(test, kpkeys_nr_keyings(), asked);
 	KUNIT_EXPECT_TRUE(test, kpkeys_has_arrived(addr, 1));
 	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, NR + 1));
 	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(page_address(kpkeys_test_ptp), 1));
 	kpkeys_arrivals_begin();
 	kpkeys_arrivals_end();
 	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, 1));
-	KUNIT_EXPECT_EQ(test, violations(), before);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
 	kpkeys_block_free(addr, NR);
 }
 
@@ -100,12 +94,12 @@ static void test_mapped_page_does_not_arrive(struct kunit *test)
 {
 	struct page *block = new_block(test), *last = block + NR - 1;
 	void *alias = vmap(&last, 1, VM_MAP, PAGE_KERNEL);
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 
 	KUNIT_ASSERT_NOT_NULL(test, alias);
 	key(test, page_address(block));
 	KUNIT_EXPECT_FALSE(test, arrives(page_address(block)));
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	vunmap(alias);
 	KUNIT_EXPECT_TRUE(test, arrives(page_address(block)));
 	kpkeys_block_free(page_address(block), NR);
@@ -193,7 +187,7 @@ static void grow_with_mapping(struct kunit *test, void *alias)
 
 static void test_pool_takes_no_mapped_block(struct kunit *test)
 {
-	unsigned long lost = kpkeys_state.lost_pages, before = violations();
+	unsigned long lost = kpkeys_state.lost_pages, before = kpkeys_test_violations();
 	struct page *page = alloc_page(GFP_KERNEL);
 	void *alias;
 
@@ -203,17 +197,17 @@ static void test_pool_takes_no_mapped_block(struct kunit *test)
 	grow_with_mapping(test, alias);
 	vunmap(alias);
 	__free_page(page);
-	KUNIT_EXPECT_EQ(test, violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	KUNIT_EXPECT_GT(test, kpkeys_state.lost_pages, lost);
 	kpkeys_test_expect_clean(test);
 }
 
 static void test_growth_finds_nothing(struct kunit *test)
 {
-	unsigned long before = violations();
+	unsigned long before = kpkeys_test_violations();
 
 	KUNIT_EXPECT_GE(test, kpkeys_depot_refill(numa_mem_id(), NULL, GFP_KERNEL), 0);
-	KUNIT_EXPECT_EQ(test, violations(), before);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
 	kpkeys_test_expect_clean(test);
 }
 
@@ -232,7 +226,6 @@ static void test_what_is_kept_stays(struct kunit *test)
 	kpkeys_test_expect_clean(test);
 }
 
-#ifdef CONFIG_X86
 static void say_flushed(struct irq_work *work)
 {
 	kpkeys_flush_cpu(NULL);
@@ -253,11 +246,11 @@ static bool is_late_in_section(void)
 
 static void test_section_is_waited_for(struct kunit *test)
 {
+	KUNIT_EXPECT_TRUE(test, kpkeys_ask_cpus());
 	KUNIT_EXPECT_TRUE(test, is_late_in_section());
 	KUNIT_EXPECT_TRUE(test, kpkeys_flush());
 	KUNIT_EXPECT_TRUE(test, kpkeys_in_force());
 }
-#endif
 
 static int retype_test_init(struct kunit *test)
 {
@@ -273,9 +266,7 @@ static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_pool_takes_no_mapped_block),
 	KUNIT_CASE(test_growth_finds_nothing),
 	KUNIT_CASE(test_what_is_kept_stays),
-#ifdef CONFIG_X86
 	KUNIT_CASE(test_section_is_waited_for),
-#endif
 	{}
 };
 

@@ -373,11 +373,12 @@ const char *arch_kpkeys_cpu_finding(void)
 }
 
 /**
- * arch_kpkeys_ask - have each CPU say which root it runs on
- *
- * Who flushes says it.
+ * arch_kpkeys_ask - have each CPU call kpkeys_set_flushed()
  */
-void arch_kpkeys_ask(void) { }
+void arch_kpkeys_ask(void)
+{
+	arch_kpkeys_flush();
+}
 
 /* Somebody writes the register of keys by its number. */
 bool __kpkeys_refuse_msr(void)

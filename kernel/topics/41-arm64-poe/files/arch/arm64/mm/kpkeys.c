@@ -275,18 +275,25 @@ void arch_kpkeys_flush(void)
 	flush_tlb_all();
 }
 
-static void say_root(void *unused)
+/**
+ * kpkeys_flush_cpu - say that this CPU is in no section, and which root it runs on
+ * @unused: as on_each_cpu() wants it
+ *
+ * With interrupts off. A CPU that starts calls it before it is sent any.
+ */
+void kpkeys_flush_cpu(void *unused)
 {
-	kpkeys_say_root(PHYS_PFN(read_sysreg(ttbr0_el1) &
-				 GENMASK_ULL(47, PAGE_SHIFT)));
+	kpkeys_set_flushed(kpkeys_nr_keyings(),
+			   PHYS_PFN(read_sysreg(ttbr0_el1) &
+				    GENMASK_ULL(47, PAGE_SHIFT)));
 }
 
 /**
- * arch_kpkeys_ask - have each CPU say which root it runs on
+ * arch_kpkeys_ask - have each CPU call kpkeys_set_flushed()
  */
 void arch_kpkeys_ask(void)
 {
-	on_each_cpu(say_root, NULL, 1);
+	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
 }
 
 /**

@@ -84,4 +84,7 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }
 
+/* Each CPU flushes for itself. */
+#define ARCH_KPKEYS_FLUSHES_ALL	false
+
 #endif /* _ASM_X86_KPKEYS_H */
