@@ -110,6 +110,15 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 }
 #endif
 
+#ifndef mkwrite_changed_pte
+#define mkwrite_changed_pte	pte_mkwrite
+#endif
+
+#ifndef take_changed_pte
+#define take_changed_pte	ptep_modify_prot_start
+#define set_changed_pte		ptep_modify_prot_commit
+#endif
+
 #if defined(CONFIG_KPKEYS_HARDENED_PGTABLES) && !defined(CONFIG_PREEMPT_RT)
 
 #define NR_TAKEN_PTES	KPKEYS_NR_TAKEN
@@ -198,6 +207,27 @@ static __always_inline unsigned long write_taken_run(struct taken_ptes *taken,
 	}
 }
 
+/**
+ * struct ptes_change - what mprotect() makes of the entries of a table
+ * @vma: theirs
+ * @prot: their new permissions
+ * @flags: MM_CP_*
+ * @noted: by pte_index(): which stay, if these are NUMA hints; else which may
+ *	be written from now on
+ * @pages: how many were changed
+ * @flush_start: what has to be flushed, if that is less than @flush_end
+ * @flush_end: its end
+ */
+struct ptes_change {
+	struct vm_area_struct	*vma;
+	pgprot_t		prot;
+	unsigned long		flags;
+	long			pages;
+	unsigned long		flush_start;
+	unsigned long		flush_end;
+	DECLARE_BITMAP(noted, PTRS_PER_PTE);
+};
+
 /* mm/kpkeys/sections.c */
 void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		   unsigned long end, const unsigned long *keep, bool full,
@@ -207,7 +237,9 @@ void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	       pte_t *dst, pte_t *src, unsigned long addr, unsigned long end,
 	       const unsigned long *skip);
-void numa_find_kept(struct vm_area_struct *vma, pte_t *pte, unsigned long addr,
-		    unsigned long end, int target_node, unsigned long *keep);
+void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
+	       unsigned long end, int target_node);
+unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
+			  unsigned long addr, unsigned long end);
 
 #endif /* _LINUX_KPKEYS_TAKEN_H */

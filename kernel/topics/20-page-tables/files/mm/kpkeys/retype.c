@@ -69,7 +69,7 @@ static __always_inline void end_step(void)
  * kpkeys_arrivals_expect - pages are about to get a key, or to be entered
  *
  * From here on copies of entries are asked what they map. Before it they need
- * not be: see copy_must_be_asked(). Whoever did not is waited for as those who
+ * not be: see is_searched_for(). Whoever did not is waited for as those who
  * found the pages ordinary.
  */
 void kpkeys_arrivals_expect(void)

@@ -15,6 +15,8 @@
 #include <linux/swap.h>
 #include <linux/swapops.h>
 
+#include <asm/tlb.h>
+
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 #include "internal.h"
 #endif
@@ -110,11 +112,12 @@ static __always_inline pte_t copied_pte(pte_t pte, unsigned long vm_flags)
 }
 
 /*
- * Must it be asked what a copied entry maps? It was when the parent's was set,
- * and nothing else becomes of a page that is mapped: a search finds the entry.
- * So only while there may be one, which has to find the copy as well.
+ * Does a search look for what this entry maps? Nothing else becomes of a page
+ * that is mapped, so an entry that was asked about when it was set need not be
+ * again: if it only loses permissions, or is copied. But a search might be past
+ * the copy's table already, or pass by while an entry is taken out.
  */
-static __always_inline bool copy_must_be_asked(pte_t pte)
+static __always_inline bool is_searched_for(pte_t pte)
 {
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 	return kpkeys_pgtables_enabled() &&
@@ -185,7 +188,7 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 			pte = pte_swp_clear_exclusive(pte);
 			write_swap_pte(src_mm, addr, src, pte);
 		}
-		if (copy_must_be_asked(pte) ||
+		if (is_searched_for(pte) ||
 		    !set_copied_ptes(dst_mm, addr, dst, copied_pte(pte, vm_flags), nr))
 			break;
 	}
@@ -277,20 +280,161 @@ static bool numa_keeps_pte(struct vm_area_struct *vma, unsigned long addr,
 	return false;
 }
 
-/**
- * numa_find_kept - which entries does mprotect() leave alone for NUMA hints?
- * @vma: theirs
- * @pte: the first one, under the lock of its table
- * @addr: what it maps
- * @end: where the last one's mapping ends
- * @target_node: where a process is that has one thread
- * @keep: filled in, by pte_index()
- */
-void numa_find_kept(struct vm_area_struct *vma, pte_t *pte, unsigned long addr,
-		    unsigned long end, int target_node, unsigned long *keep)
+static void numa_note_kept(struct ptes_change *change, pte_t *pte,
+			   unsigned long addr, unsigned long end, int target_node)
 {
-	bitmap_zero(keep, PTRS_PER_PTE);
 	for (; addr != end; pte++, addr += PAGE_SIZE)
-		if (numa_keeps_pte(vma, addr, ptep_get(pte), target_node))
-			__set_bit(pte_index(addr), keep);
+		if (numa_keeps_pte(change->vma, addr, ptep_get(pte), target_node))
+			__set_bit(pte_index(addr), change->noted);
+}
+
+/* ---- mprotect() ---- */
+
+static __always_inline pte_t changed_pte(pte_t pte, pgprot_t prot,
+					 unsigned long flags)
+{
+	pte = pte_modify(pte, prot);
+	if (flags & MM_CP_UFFD_WP)
+		return pte_mkuffd_wp(pte);
+	return flags & MM_CP_UFFD_WP_RESOLVE ? pte_clear_uffd_wp(pte) : pte;
+}
+
+static void note_writable(struct ptes_change *change, pte_t *pte,
+			  unsigned long addr, unsigned long end)
+{
+	pte_t ptent;
+
+	for (; addr != end; pte++, addr += PAGE_SIZE) {
+		ptent = ptep_get(pte);
+		if (!pte_present(ptent))
+			continue;
+		ptent = changed_pte(ptent, change->prot, change->flags);
+		if (!pte_write(ptent) &&
+		    can_change_pte_writable(change->vma, addr, ptent))
+			__set_bit(pte_index(addr), change->noted);
+	}
+}
+
+/**
+ * note_ptes - decide what mprotect() needs pages for
+ * @change: its @noted, which is empty, is filled in
+ * @pte: the first entry, under the lock of its table
+ * @addr: what it maps
+ * @end: where the last one's mapping ends, in the same table
+ * @target_node: for NUMA hints: where a process is that has one thread
+ */
+void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
+	       unsigned long end, int target_node)
+{
+	if (change->flags & MM_CP_PROT_NUMA)
+		numa_note_kept(change, pte, addr, end, target_node);
+	else if (change->flags & MM_CP_TRY_CHANGE_WRITABLE)
+		note_writable(change, pte, addr, end);
+}
+
+/* Does an entry stay as it is that maps nothing? */
+static __always_inline bool is_left(pte_t pte, unsigned long flags)
+{
+	if (flags & (MM_CP_UFFD_WP | MM_CP_UFFD_WP_RESOLVE))
+		return false;
+	return pte_none(pte) || !non_swap_entry(pte_to_swp_entry(pte));
+}
+
+static __always_inline bool is_kept(const struct ptes_change *change,
+				    unsigned long addr, unsigned long flags)
+{
+	return flags & MM_CP_PROT_NUMA && test_bit(pte_index(addr), change->noted);
+}
+
+static __always_inline bool gets_writable(const struct ptes_change *change,
+					  pte_t pte, unsigned long addr,
+					  unsigned long flags)
+{
+	return flags & MM_CP_TRY_CHANGE_WRITABLE && !pte_write(pte) &&
+	       test_bit(pte_index(addr), change->noted);
+}
+
+/* Must it be asked what an entry maps? The old one was, when it was set. */
+static __always_inline bool change_must_be_asked(pte_t old, pte_t pte)
+{
+#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+	return kpkeys_pgtables_enabled() && pte_gains(old, pte) &&
+	       kpkeys_is_typed(pte);
+#else
+	return false;
+#endif
+}
+
+/*
+ * Change entries up to one that has to be changed with the gate shut. Page
+ * tables can be written here, so nothing else happens, and what comes of it is
+ * in registers.
+ */
+static noinline __flatten unsigned long
+change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
+		  unsigned long end)
+{
+	unsigned long flags = change->flags, from = end, to = addr;
+	struct vm_area_struct *vma = change->vma;
+	pgprot_t prot = change->prot;
+	pte_t old, pte;
+	long pages = 0;
+	bool ask;
+
+	if (taken_are_refused(ptep, addr, end))
+		return end;
+	scoped_guard(kpkeys_pgtables_section, PTRS_PER_PTE) {
+		kpkeys_reread(ptep);
+		kpkeys_reread(addr);
+		kpkeys_reread(end);
+		if (!taken_are_ptes(ptep, addr, end))
+			return end;
+		taken_enter_lazy_mmu();
+		for (; addr != end; ptep++, addr += PAGE_SIZE) {
+			old = ptep_get(ptep);
+			if (!pte_present(old) && !is_left(old, flags))
+				break;
+			if (!pte_present(old) || is_kept(change, addr, flags))
+				continue;
+			if (is_searched_for(old))
+				break;
+			old = take_changed_pte(vma, addr, ptep);
+			pte = changed_pte(old, prot, flags);
+			if (gets_writable(change, pte, addr, flags))
+				pte = mkwrite_changed_pte(pte, vma);
+			ask = change_must_be_asked(old, pte);
+			set_changed_pte(vma, addr, ptep, old, ask ? old : pte);
+			if (ask)
+				break;
+			pages++;
+			if (!pte_needs_flush(old, pte))
+				continue;
+			from = min(from, addr);
+			to = addr + PAGE_SIZE;
+		}
+		taken_leave_lazy_mmu();
+	}
+	change->pages += pages;
+	change->flush_start = min(change->flush_start, from);
+	change->flush_end = max(change->flush_end, to);
+	return addr;
+}
+
+/**
+ * change_ptes - change permissions of entries, up to one that its caller changes
+ * @change: to what; says afterwards what was done, in addition to before
+ * @pte: the first entry, under the lock of its table
+ * @addr: what it maps
+ * @end: where the last one's mapping ends, in the same table
+ *
+ * Return: what that one maps, or @end.
+ */
+unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
+			  unsigned long addr, unsigned long end)
+{
+	pte_t first = ptep_get(pte);
+
+	if (!pte_present(first) && !is_left(first, change->flags))
+		return addr;
+	return change_in_section(change, pte, addr, end);
 }

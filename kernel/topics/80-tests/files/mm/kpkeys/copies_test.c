@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests: which entries fork() copies, and when it asks what they map. The
- * parent's are put into its table as if a helper had written them.
+ * KUnit tests: which entries fork() copies and mprotect() changes, and when they
+ * ask what these map. Entries are put into tables as if a helper had written them.
  */
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/swap.h>
+#include <linux/swapops.h>
 
 #include <asm/pgalloc.h>
 
@@ -172,6 +174,112 @@ static void test_text_is_patched_by_one_table(struct kunit *test)
 }
 #endif
 
+/* Returns how many entries it did not come to. */
+static unsigned int change(struct pair *p, struct ptes_change *change,
+			   pgprot_t prot)
+{
+	struct vm_area_struct vma = { .vm_mm = &init_mm };
+	unsigned long end = ADDR + NR * PAGE_SIZE;
+
+	change->vma = &vma;
+	change->prot = prot;
+	change->flush_start = end;
+	guard(preempt)();
+	return (end - change_ptes(change, p->pte[0], ADDR, end)) / PAGE_SIZE;
+}
+
+static bool is_writable(struct pair *p, unsigned int i)
+{
+	return pte_write(ptep_get(p->pte[0] + i));
+}
+
+static void test_changes_what_is_mapped(struct kunit *test)
+{
+	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_SHARED);
+	struct ptes_change done = { };
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0] + 1, pte);
+	plant(p.pte[0] + 2, pte);
+	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_READONLY), 0);
+	KUNIT_EXPECT_FALSE(test, is_writable(&p, 1) || is_writable(&p, 2));
+	KUNIT_EXPECT_EQ(test, done.pages, 2);
+	KUNIT_EXPECT_EQ(test, done.flush_start, ADDR + PAGE_SIZE);
+	KUNIT_EXPECT_EQ(test, done.flush_end, ADDR + 3 * PAGE_SIZE);
+	free_pair(&p);
+}
+
+static void test_changes_what_is_not_kept(struct kunit *test)
+{
+	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_SHARED);
+	struct ptes_change done = { .flags = MM_CP_PROT_NUMA };
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0], pte);
+	plant(p.pte[0] + 1, pte);
+	__set_bit(0, done.noted);
+	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_READONLY), 0);
+	KUNIT_EXPECT_TRUE(test, is_writable(&p, 0));
+	KUNIT_EXPECT_FALSE(test, is_writable(&p, 1));
+	KUNIT_EXPECT_EQ(test, done.pages, 1);
+	free_pair(&p);
+}
+
+static void test_swap_entries_that_differ_are_left(struct kunit *test)
+{
+	swp_entry_t differs = make_writable_migration_entry(1);
+	struct ptes_change done = { };
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0] + 1, swp_entry_to_pte(swp_entry(0, 1)));
+	plant(p.pte[0] + 2, swp_entry_to_pte(differs));
+	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_READONLY), 1);
+	KUNIT_EXPECT_EQ(test, done.pages, 0);
+	KUNIT_EXPECT_LE(test, done.flush_end, done.flush_start);
+	free_pair(&p);
+}
+
+/* It would be a page table that its owner writes. */
+static void test_tables_gain_no_permission(struct kunit *test)
+{
+	pte_t pte = pfn_pte(pfn_of_table(), PAGE_READONLY);
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct ptes_change done = { };
+	struct pair p;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	new_pair(test, &p);
+	plant(p.pte[0], pfn_pte(page_to_pfn(page), PAGE_READONLY));
+	plant(p.pte[0] + 1, pte);
+	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_SHARED), 2);
+	KUNIT_EXPECT_TRUE(test, is_writable(&p, 0));
+	KUNIT_EXPECT_EQ(test, pte_val(ptep_get(p.pte[0] + 1)), pte_val(pte));
+	KUNIT_EXPECT_EQ(test, done.pages, 1);
+	free_pair(&p);
+	__free_page(page);
+}
+
+/* A search might pass by while the entry is taken out. */
+static void test_changes_are_asked_while_pages_change(struct kunit *test)
+{
+	pte_t pte = pfn_pte(pfn_of_table(), PAGE_SHARED);
+	struct ptes_change done = { };
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0], pte);
+	kpkeys_arrivals_expect();
+	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_READONLY), NR);
+	kpkeys_arrivals_settle();
+	KUNIT_EXPECT_EQ(test, pte_val(ptep_get(p.pte[0])), pte_val(pte));
+	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_READONLY), 0);
+	KUNIT_EXPECT_FALSE(test, is_writable(&p, 0));
+	free_pair(&p);
+}
+
 static int copies_test_init(struct kunit *test)
 {
 	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
@@ -186,6 +294,11 @@ static struct kunit_case copies_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_text_is_patched_by_one_table),
 #endif
+	KUNIT_CASE(test_changes_what_is_mapped),
+	KUNIT_CASE(test_changes_what_is_not_kept),
+	KUNIT_CASE(test_swap_entries_that_differ_are_left),
+	KUNIT_CASE(test_tables_gain_no_permission),
+	KUNIT_CASE(test_changes_are_asked_while_pages_change),
 	{}
 };
 

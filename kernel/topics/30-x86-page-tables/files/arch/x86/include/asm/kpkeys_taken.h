@@ -8,6 +8,7 @@
 #ifndef _ASM_X86_KPKEYS_TAKEN_H
 #define _ASM_X86_KPKEYS_TAKEN_H
 
+#include <linux/mm.h>
 #include <linux/page_table_check.h>
 
 /* There are no batches (pte_batch_hint()), so @nr is 1. */
@@ -53,7 +54,35 @@ static __always_inline void protect_copied_ptes(struct mm_struct *mm,
 {
 	___ptep_set_wrprotect(ptep);
 }
+
+#define take_changed_pte(vma, addr, ptep)				\
+	take_ptes((vma)->vm_mm, addr, ptep, 1, false)
+#define set_changed_pte(vma, addr, ptep, old, pte)			\
+	set_copied_ptes((vma)->vm_mm, addr, ptep, pte, 1)
 #endif
+
+/* pte_mkwrite() in line. */
+#define mkwrite_changed_pte mkwrite_changed_pte
+static __always_inline pte_t mkwrite_changed_pte(pte_t pte,
+						 struct vm_area_struct *vma)
+{
+	if (vma->vm_flags & VM_SHADOW_STACK)
+		return pte_mkwrite_shstk(pte);
+	return pte_clear_saveddirty(pte_mkwrite_novma(pte));
+}
+
+/*
+ * Does an entry allow what @old does not, or lead elsewhere? What is dirty and
+ * not writable is a shadow stack, which the CPU writes.
+ */
+static __always_inline bool pte_gains(pte_t old, pte_t pte)
+{
+	pteval_t differs = old.pte ^ pte.pte, gained = differs & (pte.pte ^ _PAGE_NX);
+
+	return (differs & PTE_PFN_MASK) ||
+	       (gained & (_PAGE_PRESENT | _PAGE_RW | _PAGE_USER | _PAGE_DIRTY |
+			  _PAGE_PKEY_MASK | _PAGE_NX));
+}
 
 /* What maps nothing needs no look at all. */
 static __always_inline void write_swap_pte(struct mm_struct *mm,

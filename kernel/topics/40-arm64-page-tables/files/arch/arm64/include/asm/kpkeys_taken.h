@@ -47,6 +47,38 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 	contpte_try_fold(mm, addr, ptep, pte);
 	return true;
 }
+
+/* As ptep_modify_prot_start(), which an erratum has flush for some. */
+static __always_inline pte_t take_changed_pte(struct vm_area_struct *vma,
+					      unsigned long addr, pte_t *ptep)
+{
+	if (alternative_has_cap_unlikely(ARM64_WORKAROUND_2645198) ||
+	    !kpkeys_lazy_mmu_holds())
+		return ptep_modify_prot_start(vma, addr, ptep);
+	contpte_try_unfold(vma->vm_mm, addr, ptep, __ptep_get(ptep));
+	return ___ptep_get_and_clear(vma->vm_mm, addr, ptep);
+}
+
+#define take_changed_pte take_changed_pte
+#define set_changed_pte(vma, addr, ptep, old, pte)			\
+	set_copied_ptes((vma)->vm_mm, addr, ptep, pte, 1)
 #endif
+
+#ifdef CONFIG_ARM64_PA_BITS_52
+#define PTE_LEADS_TO	PHYS_TO_PTE_ADDR_MASK
+#else
+#define PTE_LEADS_TO	PTE_ADDR_LOW
+#endif
+
+/* Does an entry allow what @old does not, or lead elsewhere? */
+static __always_inline bool pte_gains(pte_t old, pte_t pte)
+{
+	const pteval_t denied = PTE_RDONLY | PTE_UXN | PTE_PXN;
+	pteval_t differs = pte_val(old) ^ pte_val(pte);
+	pteval_t gained = differs & (pte_val(pte) ^ denied);
+
+	return (differs & (PTE_LEADS_TO | PTE_PO_IDX_MASK)) |
+	       (gained & (PTE_VALID | PTE_USER | PTE_WRITE | denied));
+}
 
 #endif /* _ASM_ARM64_KPKEYS_TAKEN_H */
