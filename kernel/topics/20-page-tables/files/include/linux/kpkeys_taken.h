@@ -14,6 +14,9 @@
 #include <linux/percpu-defs.h>
 #include <linux/pgtable.h>
 
+struct folio;
+struct vm_fault;
+
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 
 #include <asm/kpkeys_taken.h>
@@ -228,6 +231,20 @@ struct ptes_change {
 	DECLARE_BITMAP(noted, PTRS_PER_PTE);
 };
 
+#define NR_QUEUED_PTES	16
+
+/**
+ * struct ptes_queue - entries that are accounted for, and are not set yet
+ * @nr: how many
+ * @addr: what they map, all by one table
+ * @pte: what they are to be
+ */
+struct ptes_queue {
+	unsigned int	nr;
+	unsigned long	addr[NR_QUEUED_PTES];
+	pte_t		pte[NR_QUEUED_PTES];
+};
+
 /* mm/kpkeys/sections.c */
 void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		   unsigned long end, const unsigned long *keep, bool full,
@@ -241,5 +258,26 @@ void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
 	       unsigned long end, int target_node);
 unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
 			  unsigned long addr, unsigned long end);
+void queue_pte_range(struct vm_fault *vmf, struct folio *folio,
+		     struct page *page, unsigned int nr, unsigned long addr,
+		     struct ptes_queue *queue);
+bool __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
+		 unsigned long addr, pte_t pte);
+void __set_queued_ptes(struct ptes_queue *queue, struct vm_fault *vmf);
+
+/* Where no section is opened for an entry there is nothing to wait for. */
+static inline bool queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
+			     unsigned long addr, pte_t pte)
+{
+	return queue && kpkeys_pgtables_enabled() &&
+	       __queue_pte(queue, vmf, addr, pte);
+}
+
+static inline void set_queued_ptes(struct ptes_queue *queue,
+				   struct vm_fault *vmf)
+{
+	if (kpkeys_pgtables_enabled() && queue->nr)
+		__set_queued_ptes(queue, vmf);
+}
 
 #endif /* _LINUX_KPKEYS_TAKEN_H */

@@ -18,7 +18,27 @@
 #include <asm/tlb.h>
 
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+
 #include "internal.h"
+
+/* Does an entry map what is no ordinary page? */
+static __always_inline bool is_typed(pte_t pte)
+{
+	return kpkeys_pgtables_enabled() && kpkeys_is_typed(pte);
+}
+
+static __always_inline bool is_search_on(void)
+{
+	return kpkeys_pgtables_enabled() &&
+	       unlikely(atomic_read(&kpkeys_state.arrivals.expected));
+}
+
+#else
+
+#define is_typed(pte)		false
+#define is_search_on()		false
+#define pte_gains(old, pte)	false
+
 #endif
 
 /* ---- unmapping ---- */
@@ -119,13 +139,7 @@ static __always_inline pte_t copied_pte(pte_t pte, unsigned long vm_flags)
  */
 static __always_inline bool is_searched_for(pte_t pte)
 {
-#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
-	return kpkeys_pgtables_enabled() &&
-	       unlikely(atomic_read(&kpkeys_state.arrivals.expected)) &&
-	       kpkeys_is_typed(pte);
-#else
-	return false;
-#endif
+	return is_search_on() && is_typed(pte);
 }
 
 static __always_inline bool is_skipped(unsigned long addr,
@@ -357,12 +371,7 @@ static __always_inline bool gets_writable(const struct ptes_change *change,
 /* Must it be asked what an entry maps? The old one was, when it was set. */
 static __always_inline bool change_must_be_asked(pte_t old, pte_t pte)
 {
-#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
-	return kpkeys_pgtables_enabled() && pte_gains(old, pte) &&
-	       kpkeys_is_typed(pte);
-#else
-	return false;
-#endif
+	return kpkeys_pgtables_enabled() && pte_gains(old, pte) && is_typed(pte);
 }
 
 /*
@@ -437,4 +446,75 @@ unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
 	if (!pte_present(first) && !is_left(first, change->flags))
 		return addr;
 	return change_in_section(change, pte, addr, end);
+}
+
+/* ---- faults that map several pages ---- */
+
+/* In a section set entries up to one that must be asked about with the gate shut. */
+static noinline __flatten unsigned int
+set_in_section(struct mm_struct *mm, pte_t *table, const struct ptes_queue *queue,
+	       unsigned int i, unsigned int nr)
+{
+	unsigned long addr;
+	pte_t pte;
+
+	if (taken_are_refused(table, 0, PMD_SIZE))
+		return nr;
+	guard(kpkeys_pgtables_section)(PTRS_PER_PTE);
+	kpkeys_reread(table);
+	if (!taken_are_ptes(table, 0, PMD_SIZE))
+		return nr;
+	taken_enter_lazy_mmu();
+	for (; i < nr; i++) {
+		addr = READ_ONCE(queue->addr[i]);
+		pte = READ_ONCE(queue->pte[i]);
+		if (is_typed(pte) ||
+		    !set_copied_ptes(mm, addr, table + pte_index(addr), pte, 1))
+			break;
+	}
+	taken_leave_lazy_mmu();
+	return i;
+}
+
+/**
+ * __set_queued_ptes - set the entries that wait
+ * @queue: they
+ * @vmf: the fault; its @pte is any entry of their table, which is locked
+ */
+void __set_queued_ptes(struct ptes_queue *queue, struct vm_fault *vmf)
+{
+	pte_t *table = PTR_ALIGN_DOWN(vmf->pte, PTRS_PER_PTE * sizeof(pte_t));
+	unsigned int i, nr = min(queue->nr, NR_QUEUED_PTES);
+	struct mm_struct *mm = vmf->vma->vm_mm;
+
+	for (i = 0; i < nr; i++) {
+		i = set_in_section(mm, table, queue, i, nr);
+		if (i < nr)
+			set_pte_at(mm, queue->addr[i],
+				   table + pte_index(queue->addr[i]), queue->pte[i]);
+	}
+	queue->nr = 0;
+}
+
+/**
+ * __queue_pte - have an entry set later, with others of its table
+ * @queue: its @nr is 0 at first
+ * @vmf: the fault, which maps several pages
+ * @addr: what the entry maps
+ * @pte: what it is to be; it has been accounted for
+ *
+ * Return: true. Nobody sees the difference: the table is locked until then, and
+ * a page that is mapped by its counts and by no entry is tried again.
+ */
+bool __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
+		 unsigned long addr, pte_t pte)
+{
+	unsigned int nr;
+
+	if (queue->nr >= NR_QUEUED_PTES)
+		__set_queued_ptes(queue, vmf);
+	nr = queue->nr++;
+	queue->addr[nr] = addr;
+	queue->pte[nr] = pte;
+	return true;
 }

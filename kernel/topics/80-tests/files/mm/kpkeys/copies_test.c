@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * KUnit tests: which entries fork() copies and mprotect() changes, and when they
- * ask what these map. Entries are put into tables as if a helper had written them.
+ * KUnit tests: which entries fork() copies and mprotect() changes, which faults
+ * set together, and when they ask what these map. Entries are put into tables as
+ * if a helper had written them.
  */
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_taken.h>
@@ -280,6 +281,98 @@ static void test_changes_are_asked_while_pages_change(struct kunit *test)
 	free_pair(&p);
 }
 
+/* ---- faults that map several pages ---- */
+
+/* In their table; returns the writes of the register. */
+static unsigned long set_queued(struct pair *p, struct ptes_queue *queue)
+{
+	struct vm_area_struct vma = { .vm_mm = &init_mm };
+	struct vm_fault vmf = { .vma = &vma, .pte = p->pte[0] + NR };
+	unsigned long before;
+
+	guard(irqsave)();
+	before = kpkeys_test_writes();
+	set_queued_ptes(queue, &vmf);
+	return kpkeys_test_writes() - before;
+}
+
+static void queue_pfn(struct pair *p, struct ptes_queue *queue, unsigned int i,
+		      unsigned long pfn)
+{
+	struct vm_area_struct vma = { .vm_mm = &init_mm };
+	struct vm_fault vmf = { .vma = &vma, .pte = p->pte[0] + i };
+
+	guard(preempt)();
+	queue_pte(queue, &vmf, ADDR + i * PAGE_SIZE, pfn_pte(pfn, PAGE_READONLY));
+}
+
+static bool is_mapped(struct pair *p, unsigned int i)
+{
+	return !pte_none(ptep_get(p->pte[0] + i));
+}
+
+static void test_queued_entries_are_set_together(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct ptes_queue queue = { };
+	struct pair p;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	new_pair(test, &p);
+	for (i = 0; i < NR; i++)
+		queue_pfn(&p, &queue, i, page_to_pfn(page));
+	KUNIT_EXPECT_FALSE(test, is_mapped(&p, 0));
+	KUNIT_EXPECT_EQ(test, set_queued(&p, &queue), 2);
+	for (i = 0; i < NR; i++)
+		KUNIT_EXPECT_TRUE(test, is_mapped(&p, i));
+	KUNIT_EXPECT_EQ(test, set_queued(&p, &queue), 0);
+	free_pair(&p);
+	__free_page(page);
+}
+
+static void test_full_queue_is_set(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct ptes_queue queue = { };
+	struct pair p;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	new_pair(test, &p);
+	for (i = 0; i <= NR_QUEUED_PTES; i++)
+		queue_pfn(&p, &queue, i, page_to_pfn(page));
+	KUNIT_EXPECT_TRUE(test, is_mapped(&p, NR_QUEUED_PTES - 1));
+	KUNIT_EXPECT_FALSE(test, is_mapped(&p, NR_QUEUED_PTES));
+	set_queued(&p, &queue);
+	KUNIT_EXPECT_TRUE(test, is_mapped(&p, NR_QUEUED_PTES));
+	for (i = 0; i <= NR_QUEUED_PTES; i++)
+		plant(p.pte[0] + i, __pte(0));
+	free_pair(&p);
+	__free_page(page);
+}
+
+/* What another CPU wrote to the queue meanwhile. */
+static void test_queued_entries_are_asked(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	struct ptes_queue queue = { };
+	unsigned long before;
+	struct pair p;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	new_pair(test, &p);
+	before = kpkeys_test_violations();
+	queue_pfn(&p, &queue, 0, pfn_of_table());
+	queue_pfn(&p, &queue, 1, page_to_pfn(page));
+	set_queued(&p, &queue);
+	KUNIT_EXPECT_FALSE(test, is_mapped(&p, 0));
+	KUNIT_EXPECT_TRUE(test, is_mapped(&p, 1));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	free_pair(&p);
+	__free_page(page);
+}
+
 static int copies_test_init(struct kunit *test)
 {
 	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
@@ -299,6 +392,9 @@ static struct kunit_case copies_cases[] = {
 	KUNIT_CASE(test_swap_entries_that_differ_are_left),
 	KUNIT_CASE(test_tables_gain_no_permission),
 	KUNIT_CASE(test_changes_are_asked_while_pages_change),
+	KUNIT_CASE(test_queued_entries_are_set_together),
+	KUNIT_CASE(test_full_queue_is_set),
+	KUNIT_CASE(test_queued_entries_are_asked),
 	{}
 };
 
