@@ -263,6 +263,42 @@ static void test_tables_gain_no_permission(struct kunit *test)
 	__free_page(page);
 }
 
+/* Is an entry that maps a page table left as it is? */
+static bool is_left(struct pair *p, pgprot_t from, pgprot_t to)
+{
+	struct ptes_change done = { };
+	pte_t pte = pfn_pte(pfn_of_table(), from);
+	unsigned int left;
+
+	plant(p->pte[0], pte);
+	left = change(p, &done, to);
+	return left == NR && pte_val(ptep_get(p->pte[0])) == pte_val(pte);
+}
+
+#ifdef CONFIG_X86
+#define KEY	(2UL << _PAGE_BIT_PKEY_BIT0)
+#define USER	_PAGE_USER
+#else
+#define KEY	(2UL << 60)
+#define USER	PTE_USER
+#endif
+
+/* Each right by itself. A key that is taken away is one. */
+static void test_tables_gain_no_other_right(struct kunit *test)
+{
+	u64 prot = pgprot_val(PAGE_READONLY);
+	struct pair p;
+
+	new_pair(test, &p);
+	KUNIT_EXPECT_FALSE(test, is_left(&p, PAGE_READONLY, PAGE_READONLY));
+	KUNIT_EXPECT_TRUE(test, is_left(&p, PAGE_READONLY, PAGE_READONLY_EXEC));
+	KUNIT_EXPECT_TRUE(test, is_left(&p, PAGE_NONE, PAGE_READONLY));
+	KUNIT_EXPECT_TRUE(test, is_left(&p, __pgprot(prot & ~USER), PAGE_READONLY));
+	KUNIT_EXPECT_TRUE(test, is_left(&p, __pgprot(prot | KEY), PAGE_READONLY));
+	KUNIT_EXPECT_TRUE(test, is_left(&p, PAGE_READONLY, __pgprot(prot | KEY)));
+	free_pair(&p);
+}
+
 /* A search might pass by while the entry is taken out. */
 static void test_changes_are_asked_while_pages_change(struct kunit *test)
 {
@@ -391,6 +427,7 @@ static struct kunit_case copies_cases[] = {
 	KUNIT_CASE(test_changes_what_is_not_kept),
 	KUNIT_CASE(test_swap_entries_that_differ_are_left),
 	KUNIT_CASE(test_tables_gain_no_permission),
+	KUNIT_CASE(test_tables_gain_no_other_right),
 	KUNIT_CASE(test_changes_are_asked_while_pages_change),
 	KUNIT_CASE(test_queued_entries_are_set_together),
 	KUNIT_CASE(test_full_queue_is_set),

@@ -79,9 +79,9 @@ static __always_inline bool pte_gains(pte_t old, pte_t pte)
 {
 	pteval_t differs = old.pte ^ pte.pte, gained = differs & (pte.pte ^ _PAGE_NX);
 
-	return (differs & PTE_PFN_MASK) ||
+	return (differs & (PTE_PFN_MASK | _PAGE_PKEY_MASK)) ||
 	       (gained & (_PAGE_PRESENT | _PAGE_RW | _PAGE_USER | _PAGE_DIRTY |
-			  _PAGE_PKEY_MASK | _PAGE_NX));
+			  _PAGE_NX));
 }
 
 /* What maps nothing needs no look at all. */
