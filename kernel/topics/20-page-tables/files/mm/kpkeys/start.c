@@ -105,6 +105,8 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_roots_init();
 	kpkeys_frames_init();
 	kpkeys_flush();
+	/* This CPU is waited for from here on. */
+	kpkeys_ask_cpus();
 	prove_keys();
 
 	pr_info("page tables hardened: mode %s, backend %s, %lu boot tables, %lu pool pages, %ld mappings split\n",
