@@ -113,6 +113,11 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 }
 #endif
 
+#ifndef sync_pte
+#define needs_sync(vma)		false
+#define sync_pte(pte)		do { } while (0)
+#endif
+
 #ifndef mkwrite_changed_pte
 #define mkwrite_changed_pte	pte_mkwrite
 #endif

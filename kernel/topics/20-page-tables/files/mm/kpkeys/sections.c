@@ -210,6 +210,13 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	return addr;
 }
 
+static void sync_ptes(pte_t *pte, unsigned long addr, unsigned long end)
+{
+	for (; addr != end; pte++, addr += PAGE_SIZE)
+		if (pte_present(ptep_get(pte)))
+			sync_pte(ptep_get(pte));
+}
+
 /**
  * copy_ptes - copy entries that are accounted for
  * @dst_vma: the child's
@@ -227,6 +234,8 @@ void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	unsigned long next;
 	pte_t pte;
 
+	if (needs_sync(dst_vma))
+		sync_ptes(src, addr, end);
 	if (bitmap_empty(skip, PTRS_PER_PTE))
 		skip = NULL;
 	for (; addr != end; addr = next + PAGE_SIZE, src++, dst++) {
@@ -313,6 +322,18 @@ static __always_inline pte_t changed_pte(pte_t pte, pgprot_t prot,
 	return flags & MM_CP_UFFD_WP_RESOLVE ? pte_clear_uffd_wp(pte) : pte;
 }
 
+static void sync_changed(struct ptes_change *change, pte_t *pte,
+			 unsigned long addr, unsigned long end)
+{
+	pte_t ptent;
+
+	for (; addr != end; pte++, addr += PAGE_SIZE) {
+		ptent = ptep_get(pte);
+		if (pte_present(ptent))
+			sync_pte(changed_pte(ptent, change->prot, change->flags));
+	}
+}
+
 static void note_writable(struct ptes_change *change, pte_t *pte,
 			  unsigned long addr, unsigned long end)
 {
@@ -330,7 +351,7 @@ static void note_writable(struct ptes_change *change, pte_t *pte,
 }
 
 /**
- * note_ptes - decide what mprotect() needs pages for
+ * note_ptes - do and decide what mprotect() needs pages for
  * @change: its @noted, which is empty, is filled in
  * @pte: the first entry, under the lock of its table
  * @addr: what it maps
@@ -340,6 +361,8 @@ static void note_writable(struct ptes_change *change, pte_t *pte,
 void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
 	       unsigned long end, int target_node)
 {
+	if (needs_sync(change->vma))
+		sync_changed(change, pte, addr, end);
 	if (change->flags & MM_CP_PROT_NUMA)
 		numa_note_kept(change, pte, addr, end, target_node);
 	else if (change->flags & MM_CP_TRY_CHANGE_WRITABLE)
@@ -513,6 +536,7 @@ bool __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
 
 	if (queue->nr >= NR_QUEUED_PTES)
 		__set_queued_ptes(queue, vmf);
+	sync_pte(pte);
 	nr = queue->nr++;
 	queue->addr[nr] = addr;
 	queue->pte[nr] = pte;

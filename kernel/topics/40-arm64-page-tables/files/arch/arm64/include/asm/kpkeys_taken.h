@@ -30,6 +30,13 @@ static __always_inline void protect_copied_ptes(struct mm_struct *mm,
 		___ptep_set_wrprotect(mm, addr, ptep, pte);
 }
 
+/*
+ * Ahead of the section: to keep caches and tags is to write to what struct page
+ * leads to. Areas say whether they have such pages.
+ */
+#define needs_sync(vma)		((vma)->vm_flags & (VM_EXEC | VM_MTE))
+#define sync_pte(pte)		__sync_cache_and_tags(pte, 1)
+
 /* The section has asked where the entries are, and they were empty. */
 #define set_copied_ptes set_copied_ptes
 static __always_inline bool set_copied_ptes(struct mm_struct *mm,
@@ -42,7 +49,6 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 	}
 	pte = pte_mknoncont(pte);
 	page_table_check_ptes_set(mm, ptep, pte, 1);
-	__sync_cache_and_tags(pte, 1);
 	WRITE_ONCE(*ptep, pte);
 	contpte_try_fold(mm, addr, ptep, pte);
 	return true;
