@@ -61,6 +61,7 @@ struct kpkeys_node {
  * @is_busy: somebody takes a step of the search
  * @round: which search that is
  * @expected: how many are about to have pages change their type
+ * @keyed: what CPUs say when they forgot what the search saw go
  */
 struct kpkeys_arrivals {
 	struct {
@@ -78,6 +79,7 @@ struct kpkeys_arrivals {
 	bool			is_busy;
 	unsigned long		round;
 	atomic_t		expected;
+	s64			keyed;
 };
 
 /**
@@ -154,6 +156,7 @@ void kpkeys_key_static(void *addr, size_t size, int pkey,
 
 /* force.c */
 bool kpkeys_in_force(void);
+bool kpkeys_have_flushed(s64 nr);
 bool kpkeys_flush(void);
 bool kpkeys_ask_cpus(void);
 

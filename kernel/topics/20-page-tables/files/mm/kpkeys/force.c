@@ -60,9 +60,8 @@ void kpkeys_cpu_leaves(void)
 }
 
 /* By what is read-only after init: nr_cpu_ids and all other masks change. */
-static int late_cpu(void)
+static int late_cpu(s64 nr)
 {
-	s64 nr = kpkeys_nr_keyings();
 	const struct kpkeys_cpu *each;
 	int cpu;
 
@@ -83,7 +82,17 @@ static int late_cpu(void)
  */
 bool kpkeys_in_force(void)
 {
-	return late_cpu() < 0 || kpkeys_state.mode == KPKEYS_AUDIT;
+	return late_cpu(kpkeys_nr_keyings()) < 0 ||
+	       kpkeys_state.mode == KPKEYS_AUDIT;
+}
+
+/**
+ * kpkeys_have_flushed - did every CPU forget what it knew of mappings?
+ * @nr: since when, as kpkeys_nr_keyings() said
+ */
+bool kpkeys_have_flushed(s64 nr)
+{
+	return late_cpu(nr) < 0;
 }
 
 static void report_late(int cpu)
@@ -100,7 +109,7 @@ static bool wait_for_cpus(void)
 	int cpu;
 
 	for (tries = 0; tries < FLUSH_TRIES; tries++) {
-		cpu = late_cpu();
+		cpu = late_cpu(kpkeys_nr_keyings());
 		if (cpu < 0)
 			return true;
 		if (tries)

@@ -266,6 +266,7 @@ bool kpkeys_has_arrived(const void *addr, unsigned int nr)
 		return true;
 	i = find_arrival(pfn, nr);
 	return i >= 0 && is_complete() &&
+	       kpkeys_have_flushed(arrivals()->keyed) &&
 	       !(arrivals()->mapped & BIT(i)) &&
 	       pfn >= arrivals()->block[i].pfn &&
 	       pfn + nr <= arrivals()->block[i].pfn + arrivals()->block[i].nr;
@@ -277,9 +278,9 @@ static __always_inline void go_on(unsigned long pfn)
 {
 	arrivals()->next = pfn;
 	arrivals()->entry = 0;
-	/* What was mapped for a moment may be known to a CPU. */
-	if (!ARCH_KPKEYS_FLUSHES_ALL && arrivals()->modules && is_complete())
-		atomic64_inc(&kpkeys_state.keyings);
+	/* What was mapped until the search came by may be known to a CPU. */
+	if (!ARCH_KPKEYS_FLUSHES_ALL && is_complete())
+		arrivals()->keyed = atomic64_inc_return(&kpkeys_state.keyings);
 }
 
 static __always_inline unsigned long skip_holes(unsigned long pfn)
@@ -498,5 +499,6 @@ void kpkeys_arrivals_search(void)
 			judge(round);
 		cond_resched();
 	}
+	kpkeys_flush();
 	report();
 }

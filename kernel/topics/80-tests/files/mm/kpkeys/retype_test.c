@@ -90,6 +90,25 @@ static void test_unmapped_pages_arrive(struct kunit *test)
 	kpkeys_block_free(addr, NR);
 }
 
+/* A CPU may know a mapping that went before the search came by. */
+static void test_pages_arrive_behind_a_flush(struct kunit *test)
+{
+	void *addr = page_address(new_block(test));
+	unsigned long flushes;
+
+	key(test, addr);
+	flushes = atomic_long_read(&kpkeys_events.key_tlb_flushes);
+	KUNIT_EXPECT_TRUE(test, arrives(addr));
+	flushes = atomic_long_read(&kpkeys_events.key_tlb_flushes) - flushes;
+	KUNIT_EXPECT_GE(test, flushes, 2);
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.arrivals.keyed = kpkeys_nr_keyings() + 1;
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, 1));
+	kpkeys_arrivals_begin();
+	kpkeys_arrivals_end();
+	kpkeys_block_free(addr, NR);
+}
+
 static void test_mapped_page_does_not_arrive(struct kunit *test)
 {
 	struct page *block = new_block(test), *last = block + NR - 1;
@@ -260,6 +279,7 @@ static int retype_test_init(struct kunit *test)
 
 static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_unmapped_pages_arrive),
+	KUNIT_CASE(test_pages_arrive_behind_a_flush),
 	KUNIT_CASE(test_mapped_page_does_not_arrive),
 	KUNIT_CASE(test_all_below_an_entry_are_mapped),
 	KUNIT_CASE(test_ordinary_page_does_not_arrive),
