@@ -266,7 +266,7 @@ unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
 void queue_pte_range(struct vm_fault *vmf, struct folio *folio,
 		     struct page *page, unsigned int nr, unsigned long addr,
 		     struct ptes_queue *queue);
-bool __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
+void __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
 		 unsigned long addr, pte_t pte);
 void __set_queued_ptes(struct ptes_queue *queue, struct vm_fault *vmf);
 
@@ -274,8 +274,10 @@ void __set_queued_ptes(struct ptes_queue *queue, struct vm_fault *vmf);
 static inline bool queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
 			     unsigned long addr, pte_t pte)
 {
-	return queue && kpkeys_pgtables_enabled() &&
-	       __queue_pte(queue, vmf, addr, pte);
+	if (!queue || !kpkeys_pgtables_enabled())
+		return false;
+	__queue_pte(queue, vmf, addr, pte);
+	return true;
 }
 
 static inline void set_queued_ptes(struct ptes_queue *queue,

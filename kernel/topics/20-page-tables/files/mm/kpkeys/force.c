@@ -108,14 +108,15 @@ static bool wait_for_cpus(void)
 	unsigned int tries;
 	int cpu;
 
-	for (tries = 0; tries < FLUSH_TRIES; tries++) {
-		cpu = late_cpu(kpkeys_nr_keyings());
-		if (cpu < 0)
-			return true;
+	for (tries = 0; (cpu = late_cpu(kpkeys_nr_keyings())) >= 0; tries++) {
+		if (tries == FLUSH_TRIES)
+			break;
 		if (tries)
 			schedule_timeout_uninterruptible(1);
 		arch_kpkeys_ask();
 	}
+	if (cpu < 0)
+		return true;
 	report_late(cpu);
 	return kpkeys_in_force();
 }

@@ -63,7 +63,7 @@ static bool search(void)
 {
 	kpkeys_arrivals_add_modules();
 	kpkeys_arrivals_search();
-	return kpkeys_flush() && kpkeys_modules_are_sound();
+	return kpkeys_modules_are_sound();
 }
 
 int __kpkeys_text_came(unsigned long addr, unsigned int nr)

@@ -223,6 +223,7 @@ static __always_inline bool is_complete(void)
 bool kpkeys_modules_are_sound(void)
 {
 	return arrivals()->modules && is_complete() &&
+	       kpkeys_have_flushed(arrivals()->keyed) &&
 	       !(arrivals()->mapped & KPKEYS_MODULES);
 }
 

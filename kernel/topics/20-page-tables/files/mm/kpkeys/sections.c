@@ -526,10 +526,10 @@ void __set_queued_ptes(struct ptes_queue *queue, struct vm_fault *vmf)
  * @addr: what the entry maps
  * @pte: what it is to be; it has been accounted for
  *
- * Return: true. Nobody sees the difference: the table is locked until then, and
- * a page that is mapped by its counts and by no entry is tried again.
+ * Nobody sees the difference: the table is locked until then, and a page that is
+ * mapped by its counts and by no entry is tried again.
  */
-bool __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
+void __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
 		 unsigned long addr, pte_t pte)
 {
 	unsigned int nr;
@@ -540,5 +540,4 @@ bool __queue_pte(struct ptes_queue *queue, struct vm_fault *vmf,
 	nr = queue->nr++;
 	queue->addr[nr] = addr;
 	queue->pte[nr] = pte;
-	return true;
 }

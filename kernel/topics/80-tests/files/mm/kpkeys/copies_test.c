@@ -23,8 +23,9 @@
 
 /* The same entries of two processes, in tables that no CPU walks. */
 struct pair {
-	pmd_t	pmd[2];
-	pte_t	*pte[2];
+	pmd_t		pmd[2];
+	pte_t		*pte[2];
+	struct page	*page;	/* to map */
 };
 
 static void new_pair(struct kunit *test, struct pair *p)
@@ -32,6 +33,8 @@ static void new_pair(struct kunit *test, struct pair *p)
 	pgtable_t table;
 	int i;
 
+	p->page = alloc_page(GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, p->page);
 	for (i = 0; i < 2; i++) {
 		table = pte_alloc_one(&init_mm);
 		KUNIT_ASSERT_NOT_NULL(test, table);
@@ -57,6 +60,7 @@ static void free_pair(struct pair *p)
 		set_pmd(&p->pmd[i], __pmd(0));
 		pte_free(&init_mm, virt_to_page(p->pte[i]));
 	}
+	__free_page(p->page);
 }
 
 static void copy(struct pair *p, pte_t *from, const unsigned long *skip)
@@ -247,20 +251,17 @@ static void test_swap_entries_that_differ_are_left(struct kunit *test)
 static void test_tables_gain_no_permission(struct kunit *test)
 {
 	pte_t pte = pfn_pte(pfn_of_table(), PAGE_READONLY);
-	struct page *page = alloc_page(GFP_KERNEL);
 	struct ptes_change done = { };
 	struct pair p;
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
 	new_pair(test, &p);
-	plant(p.pte[0], pfn_pte(page_to_pfn(page), PAGE_READONLY));
+	plant(p.pte[0], pfn_pte(page_to_pfn(p.page), PAGE_READONLY));
 	plant(p.pte[0] + 1, pte);
 	KUNIT_EXPECT_EQ(test, change(&p, &done, PAGE_SHARED), 2);
 	KUNIT_EXPECT_TRUE(test, is_writable(&p, 0));
 	KUNIT_EXPECT_EQ(test, pte_val(ptep_get(p.pte[0] + 1)), pte_val(pte));
 	KUNIT_EXPECT_EQ(test, done.pages, 1);
 	free_pair(&p);
-	__free_page(page);
 }
 
 /* Is an entry that maps a page table left as it is? */
@@ -349,35 +350,30 @@ static bool is_mapped(struct pair *p, unsigned int i)
 
 static void test_queued_entries_are_set_together(struct kunit *test)
 {
-	struct page *page = alloc_page(GFP_KERNEL);
 	struct ptes_queue queue = { };
 	struct pair p;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
 	new_pair(test, &p);
 	for (i = 0; i < NR; i++)
-		queue_pfn(&p, &queue, i, page_to_pfn(page));
+		queue_pfn(&p, &queue, i, page_to_pfn(p.page));
 	KUNIT_EXPECT_FALSE(test, is_mapped(&p, 0));
 	KUNIT_EXPECT_EQ(test, set_queued(&p, &queue), 2);
 	for (i = 0; i < NR; i++)
 		KUNIT_EXPECT_TRUE(test, is_mapped(&p, i));
 	KUNIT_EXPECT_EQ(test, set_queued(&p, &queue), 0);
 	free_pair(&p);
-	__free_page(page);
 }
 
 static void test_full_queue_is_set(struct kunit *test)
 {
-	struct page *page = alloc_page(GFP_KERNEL);
 	struct ptes_queue queue = { };
 	struct pair p;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
 	new_pair(test, &p);
 	for (i = 0; i <= NR_QUEUED_PTES; i++)
-		queue_pfn(&p, &queue, i, page_to_pfn(page));
+		queue_pfn(&p, &queue, i, page_to_pfn(p.page));
 	KUNIT_EXPECT_TRUE(test, is_mapped(&p, NR_QUEUED_PTES - 1));
 	KUNIT_EXPECT_FALSE(test, is_mapped(&p, NR_QUEUED_PTES));
 	set_queued(&p, &queue);
@@ -385,28 +381,24 @@ static void test_full_queue_is_set(struct kunit *test)
 	for (i = 0; i <= NR_QUEUED_PTES; i++)
 		plant(p.pte[0] + i, __pte(0));
 	free_pair(&p);
-	__free_page(page);
 }
 
 /* What another CPU wrote to the queue meanwhile. */
 static void test_queued_entries_are_asked(struct kunit *test)
 {
-	struct page *page = alloc_page(GFP_KERNEL);
 	struct ptes_queue queue = { };
 	unsigned long before;
 	struct pair p;
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
 	new_pair(test, &p);
 	before = kpkeys_test_violations();
 	queue_pfn(&p, &queue, 0, pfn_of_table());
-	queue_pfn(&p, &queue, 1, page_to_pfn(page));
+	queue_pfn(&p, &queue, 1, page_to_pfn(p.page));
 	set_queued(&p, &queue);
 	KUNIT_EXPECT_FALSE(test, is_mapped(&p, 0));
 	KUNIT_EXPECT_TRUE(test, is_mapped(&p, 1));
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	free_pair(&p);
-	__free_page(page);
 }
 
 static int copies_test_init(struct kunit *test)
