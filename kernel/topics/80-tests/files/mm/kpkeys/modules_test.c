@@ -2,6 +2,7 @@
 /* KUnit tests: text that comes and goes is written by nobody. */
 #include <linux/delay.h>
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
@@ -150,6 +151,19 @@ static void test_search_that_began_finds_no_text(struct kunit *test)
 	kpkeys_arrivals_end();
 }
 
+/* A CPU may know how to write it by a mapping that is gone. */
+static void test_text_is_sound_behind_a_flush(struct kunit *test)
+{
+	kpkeys_arrivals_begin();
+	kpkeys_arrivals_add_modules();
+	kpkeys_arrivals_search();
+	KUNIT_EXPECT_TRUE(test, kpkeys_modules_are_sound());
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.arrivals.keyed = kpkeys_nr_keyings() + 1;
+	KUNIT_EXPECT_FALSE(test, kpkeys_modules_are_sound());
+	kpkeys_arrivals_end();
+}
+
 #ifdef CONFIG_KPROBES
 /* Where ftrace calls there is no slot. */
 static noinline notrace int probed(int value)
@@ -203,6 +217,7 @@ static void modules_test_exit(struct kunit *test)
 }
 
 static struct kunit_case modules_cases[] = {
+	KUNIT_CASE(test_text_is_sound_behind_a_flush),
 	KUNIT_CASE(test_text_is_not_made_writable),
 	KUNIT_CASE(test_text_is_not_mapped_writable),
 	KUNIT_CASE(test_writable_page_is_no_text),
