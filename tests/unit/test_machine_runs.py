@@ -197,6 +197,14 @@ def test_an_attack_that_still_lands_gets_a_second_try_alone():
     assert not outcome.as_expected and len(jobs) == 2
 
 
+def test_an_attack_that_should_have_got_through_gets_a_second_try_alone():
+    first = verdict("a", "BLOCKED") + verdict("b", "LANDED") + "#done 0\n"
+    booter, jobs = boots((first, ""), (verdict("a", "LANDED") + "#done 0\n", ""))
+    outcomes, _ = run_attacks((attack("a"), attack("b")), "off", Machine(), booter)
+    assert all(outcome.as_expected for outcome in outcomes)
+    assert jobs == ["attack,a,b", "attack,a"]
+
+
 def test_an_attack_that_could_not_be_tried_gets_a_second_try_alone():
     first = verdict("a", "ERROR") + verdict("b", "LANDED") + "#done 0\n"
     booter, jobs = boots((first, ""), (verdict("a", "BLOCKED") + "#done 0\n", ""))

@@ -29,7 +29,7 @@ from portcullis.suite.matrix import (
     arm64_spots,
 )
 from portcullis.suite.mutate import Mutation, droppable, markdown, shown
-from portcullis.suite.report import summary_line, write_junit
+from portcullis.suite.report import failures, summary_line, write_junit
 
 ROOT = Path(__file__).parents[2]
 
@@ -175,6 +175,10 @@ def test_choosing_cases():
 
 
 ROWS = [Row("a", "passed", 1.0, ""), Row("b", "failed", 2.0, "why", "/log"), Row("c", "skipped", 0.0, "no")]
+
+
+def test_failures_are_said_again():
+    assert [row.name for row in failures(ROWS)] == [row.name for row in ROWS if row.state == "failed"] != []
 
 
 def test_summary_line():

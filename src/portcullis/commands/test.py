@@ -27,7 +27,7 @@ from portcullis.host.workspace import Workspace, write_whole
 from portcullis.suite.cases import CASES, choose_cases
 from portcullis.suite.engine import Engine, Row
 from portcullis.suite.mutate import Droppable, Mutation, droppable, markdown, mutations
-from portcullis.suite.report import print_row, summary_line, write_junit
+from portcullis.suite.report import failures, print_row, summary_line, write_junit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -85,6 +85,8 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         print_json({"tests": [asdict(row) for row in rows], "summary": summary_line(rows)})
     else:
         print_line(f"{len(rows)} tests in {seconds(time.monotonic() - started)}")
+        for row in failures(rows):
+            print_row(row)
         print_line(summary_line(rows))
     return 1 if any(row.state == "failed" for row in rows) else 0
 

@@ -60,8 +60,8 @@ def run_attacks(
     """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack.
 
     An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
-    behind. One that could not be tried, or that lands still and did not, gets a second try, alone; one that is to be
-    stopped has to be stopped at once.
+    behind. One that could not be tried, or that should have got through and did not, gets a second try, alone; one that
+    is to be stopped has to be stopped at once.
     """
     outcomes: dict[str, Outcome] = {}
     boots = []
@@ -78,7 +78,8 @@ def run_attacks(
         attempt(together[:ATTACKS_PER_BOOT] or waiting[:1])
     for attack in attacks:
         outcome = outcomes[attack.name]
-        if outcome.verdict == ERROR or (attack.scope == "gap" and not outcome.as_expected):
+        is_missed = not outcome.as_expected and (attack.scope == "gap" or outcome.verdict == "BLOCKED")
+        if outcome.verdict == ERROR or is_missed:
             attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
 

@@ -21,6 +21,11 @@ def print_row(row: Row) -> None:
         print_line(f"          log: {row.log}")
 
 
+def failures(rows: Iterable[Row]) -> list[Row]:
+    """What is printed again ahead of the summary: of a long log, many keep the end only."""
+    return [row for row in rows if row.state == "failed"]
+
+
 def summary_line(rows: Iterable[Row]) -> str:
     """`N passed, N failed`, with `, N skipped` when there are any."""
     states = [row.state for row in rows]
