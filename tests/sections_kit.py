@@ -163,11 +163,11 @@ function \name
 end \name
 .endm
 .text
-function __kpkeys_check_hold
+function __kpkeys_push
 	mrs x0, sp_el0
 	ldr w0, [x0, #20]
 	ret
-end __kpkeys_check_hold
+end __kpkeys_push
 function any_section
 	adrp x1, some
 	raise

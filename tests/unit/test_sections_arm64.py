@@ -221,37 +221,33 @@ def test_a_function_that_shuts_its_callers_gate_is_seen(sections):
 
 
 PREEMPTION = """
-function __preempt_count_{name}
+function __preempt_count_add
     mrs x1, sp_el0
     ldr w2, [x1, #8]
-    {change} w2, w2, #1
+    add w2, w2, #1
     str w2, [x1, #8]
     ret
-end __preempt_count_{name}
+end __preempt_count_add
 """
-SLEEPS = """
+MOVES = """
     bl {count}
-    copy ldrb, w9, 0
-    cmp w9, #1
-    b.eq 3f
+    mrs x19, tpidr_el1
     raise
     bl callee
+    adrp x4, some
+    add x4, x4, :lo12:some
+    str x0, [x4, x19]
     lower
-    b 4f
-3:  bl callee
-    copy ldrb, w9, 0
-    cbnz w9, 4f
-    constant x15, 0x5507
-    write 15
-4:  ret
+    ret
 """
 
 
 def test_a_count_of_preemption_out_of_line_is_followed(sections):
-    add = PREEMPTION.format(name="add", change="add")
-    assert not sections(add + function(SLEEPS.format(count="__preempt_count_add")))["f"].loses
-    # Without it the section of a caller may be lost in the second call.
-    assert sections(add + function(SLEEPS.format(count="other")))["f"].loses
+    found = sections(PREEMPTION + function(MOVES.format(count="__preempt_count_add")))
+    assert kinds(found["f"]) == {"percpu some": 1}
+    # Without it the callee may come back on another CPU.
+    found = sections(PREEMPTION + function(MOVES.format(count="other")))
+    assert kinds(found["f"]) == {"register": 1}
 
 
 def test_code_out_of_line_belongs_to_those_who_branch_there(sections):

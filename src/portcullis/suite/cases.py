@@ -140,7 +140,6 @@ LANES = (
 )
 ATTACKS = attacks("")
 SECTIONS = "what can run while the gate is open is on the list (disassembly)"
-HELD = "vmalloc does not ask for each entry whether its section is held (symbols)"
 NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
     Case("sections", "sections", SECTIONS),
@@ -267,7 +266,6 @@ ARM64_NOPS = (
     Case("arm64-off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)", machine=Machine(arch="arm64")),
     Case("arm64-sections", "sections", SECTIONS, machine=Machine(arch="arm64")),
     Case("arm64-least-sections", "sections", SECTIONS, lane="least", machine=Machine(arch="arm64"), long=True),
-    Case("arm64-vmalloc-held", "symbols", HELD, machine=Machine(arch="arm64")),
     Case("arm64-no-calls", "symbols", "a guard finds its CPU's data without a call", machine=Machine(arch="arm64")),
 )
 PSEUDO_NMI = "irqchip.gicv3_pseudo_nmi=1"

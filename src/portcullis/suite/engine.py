@@ -62,7 +62,6 @@ LISTED_GCC = 12  # what the list of sections was made with: others put functions
 # By case: a file of the build, a function, and whether the file refers to it.
 SYMBOLS = {
     "espfix": ("arch/x86/kernel/espfix_64.o", "kpkeys_ptp_alloc", True),
-    "arm64-vmalloc-held": ("mm/vmalloc.o", "kpkeys_set_ptes", False),
     "arm64-no-calls": ("vmlinux", "__kern_my_cpu_offset", False),
 }
 

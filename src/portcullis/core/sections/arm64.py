@@ -31,7 +31,7 @@ from portcullis.core.sections.machine import Instruction
 from portcullis.core.sections.state import DEEPEST, STACK, Gate, State, Tested
 from portcullis.core.sections.values import Known, Place, Value, apply, known, low, signed
 
-_LEVEL, _LAZY = 0, 1  # offsets in struct kpkeys_cpu
+_LEVEL = 0  # offset in struct kpkeys_cpu
 _PREEMPT, _HELD = 8, 20  # offsets in struct thread_info
 _FRAME = 29
 _CPU, _TASK, _COUNT = "cpu", "task", "count"  # bases of places
@@ -59,7 +59,7 @@ class Arm64:
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
         self._decoder = Decoder(kernel)
-        for name in ("kpkeys_cpu", "__kpkeys_check_hold"):
+        for name in ("kpkeys_cpu", "__kpkeys_push"):
             if name not in kernel.addresses:
                 raise ValueError(f"there is no symbol {name}: not a hardened kernel, or not with its symbols")
         self._copy = kernel.addresses["kpkeys_cpu"]
@@ -70,8 +70,8 @@ class Arm64:
         self.marks = frozenset((*_NUMBERS, *written))
 
     def _check_layout(self) -> None:
-        """The preemption count is where it is if the word for held sections is, which __kpkeys_check_hold() reads."""
-        start = self._kernel.addresses["__kpkeys_check_hold"]
+        """The preemption count is where it is if the word for held sections is, which __kpkeys_push() reads."""
+        start = self._kernel.addresses["__kpkeys_push"]
         function = self._kernel.function_at(start)
         task: set[int] = set()
         for address in range(start, function.end if function else start, 4):
@@ -249,8 +249,8 @@ class Arm64:
             if place.offset == _PREEMPT:
                 return Place(_COUNT, gate.pinned)
             return known((gate.held,), bits) if place.offset == _HELD and bits <= 32 else None
-        field = {_LEVEL: gate.level, _LAZY: gate.lazy}.get((place.offset & _MASK) - self._copy)
-        return None if field is None or bits != 8 or place.base != _CPU else known((field,), 8)
+        is_level = place.base == _CPU and (place.offset & _MASK) - self._copy == _LEVEL
+        return known((gate.level,), 8) if is_level and bits == 8 else None
 
     def _store(self, found: Access, address: Value, value: Value, state: State) -> Iterable[State]:
         if not isinstance(address, Place):
@@ -284,19 +284,12 @@ class Arm64:
     def _store_in_copy(self, offset: int, size: int, value: Value, state: State) -> Iterable[State]:
         """A store to the gate's own state; values that are not known are tried."""
         gate = state.gate
-        if offset > _LAZY or offset + size <= _LEVEL:
+        if offset > _LEVEL or offset + size <= _LEVEL:
             return (state,)
         if offset == 0 and size == 8:  # the word: only zero is ever written
-            return (state.with_gate(replace(gate, level=0, lazy=0, pushed=())),)
+            return (state.with_gate(replace(gate, level=0, pushed=())),)
         numbers = sorted(known(value.numbers, 8).numbers) if isinstance(value, Known) and size == 1 else None
-        levels: Iterable[int] = (gate.level,) if offset > _LEVEL else numbers or self.levels
-        depths: Iterable[int] = (gate.lazy,) if offset + size <= _LAZY else numbers or (0, 1)
-        if size > 1:
-            levels, depths = self.levels, (0, 1)
-        return [
-            state.with_gate(replace(gate, level=level, lazy=min(depth, DEEPEST)))
-            for level, depth in product(levels, depths)
-        ]
+        return [state.with_gate(replace(gate, level=level)) for level in numbers or self.levels]
 
     # --- instructions
 

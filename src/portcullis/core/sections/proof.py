@@ -175,18 +175,17 @@ class Proof:
                 section.problems += [problem for problem in walk.problems if problem not in section.problems]
 
     def _comes_back(self, before: Gate, after: Gate) -> bool:
-        """As it was, or no more held, or lost to a task switch."""
-        found, given = after.remembered, before.remembered
-        return found in (given, replace(given, held=0)) or bool(before.can_be_lost and not self._walker.is_open(found))
+        """As it was, or no more held."""
+        given = before.remembered
+        return after.remembered in (given, replace(given, held=0))
 
 
 def _gates_of_callers(architecture: Architecture) -> list[Gate]:
-    """Every open gate that a function may be called with: guard, held section, section that may sleep, its secrets."""
+    """Every open gate that a function may be called with: guard, held section, secrets."""
     registers = architecture.levels
-    tables = registers[_PGTABLES]
-    found = [Gate(tables, _PGTABLES, lazy, held, int(held or not lazy)) for lazy in (0, 1) for held in (0, 1)]
+    found = [Gate(registers[_PGTABLES], _PGTABLES, held, pinned=1) for held in (0, 1)]
     if _SECRET in registers:
-        found += [Gate(registers[_SECRET], _SECRET, lazy, pinned=1) for lazy in (0, 1)]
+        found.append(Gate(registers[_SECRET], _SECRET, pinned=1))
     return found
 
 

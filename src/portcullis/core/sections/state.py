@@ -15,22 +15,16 @@ DEEPEST = 3  # nested sections that are told apart
 class Gate:
     """The gate of this CPU: its register (None: open, value unknown), and the copy in keyed memory.
 
-    `level`, `lazy` (nesting of sections that are no scope) and `held` are as in struct kpkeys_cpu. `pinned` counts
+    `level` and `held` are as in struct kpkeys_cpu. `pinned` counts
     how often preemption was disabled, as far as the function itself does it. `pushed` has the gates that
     __kpkeys_push() saved in it.
     """
 
     register: int | None
     level: int = 0
-    lazy: int = 0
     held: int = 0
     pinned: int = 0
     pushed: tuple["Gate", ...] = ()
-
-    @property
-    def can_be_lost(self) -> bool:
-        """Whether a task switch may end the section."""
-        return bool(self.lazy) and not self.held and not self.pinned
 
     @property
     def remembered(self) -> "Gate":

@@ -316,8 +316,6 @@ class _Run:
         found = [gate]
         if gate.held and not (callee and self._walker.is_leaf(callee)):
             found.append(replace(gate, held=0))
-        if gate.can_be_lost:
-            found.append(self._walker.shut)
         return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from portcullis.core.sections.conditions import assume, possible
 from portcullis.core.sections.kernel import Kernel
 from portcullis.core.sections.machine import Instruction
-from portcullis.core.sections.state import DEEPEST, STACK, Gate, State, Tested
+from portcullis.core.sections.state import STACK, Gate, State, Tested
 from portcullis.core.sections.values import Known, Place, Value, apply, known, low, put_low, signed
 from portcullis.core.sections.x86_code import (
     NAMES,
@@ -29,7 +29,7 @@ from portcullis.core.sections.x86_code import (
 )
 from portcullis.core.sections.x86_flags import Outcomes, masked, outcomes
 
-_LEVEL, _LAZY, _HELD, _COPY = 0, 1, 4, 8  # offsets in struct kpkeys_cpu, and bytes of its first word
+_LEVEL, _HELD, _COPY = 0, 3, 8  # offsets in struct kpkeys_cpu, and bytes of its first word
 _PREEMPT_COUNT = 8  # offset in struct pcpu_hot
 _STEPS = {"inc": 1, "dec": -1}  # of the preemption count
 _RAX, _RCX, _RDX, _RSP, _RBP = 0, 1, 2, 4, 5
@@ -210,7 +210,7 @@ class X86:
 
     @staticmethod
     def _read_copy(gate: Gate, offset: int) -> Value:
-        field = {_LEVEL: gate.level, _LAZY: gate.lazy, _HELD: gate.held}.get(offset)
+        field = {_LEVEL: gate.level, _HELD: gate.held}.get(offset)
         return None if field is None else known((field,), 8)
 
     def _write(self, operand: Operand, value: Value, state: State) -> Iterable[State]:
@@ -243,12 +243,10 @@ class X86:
         """A store to the gate's own state; values that are not known are tried."""
         gate = state.gate
         if size == _COPY:  # the word: only zero is ever written
-            return (state.with_gate(replace(gate, level=0, lazy=0, held=0, pushed=())),)
+            return (state.with_gate(replace(gate, level=0, held=0, pushed=())),)
         numbers = sorted(value.numbers) if isinstance(value, Known) and value.bits >= 8 else None
         if offset == _LEVEL:
             return [state.with_gate(replace(gate, level=number)) for number in numbers or self.levels]
-        if offset == _LAZY:
-            return [state.with_gate(replace(gate, lazy=min(number, DEEPEST))) for number in numbers or (0, 1)]
         if offset == _HELD:
             return [state.with_gate(replace(gate, held=number)) for number in numbers or (0, 1)]
         return (state,)

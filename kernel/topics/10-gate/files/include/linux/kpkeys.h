@@ -158,7 +158,6 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 	if (level == KPKEYS_LVL_PGTABLES && kpkeys_is_held())
 		return KPKEYS_LVL_UNTOUCHED;
 
-	/* Even when raised: a preempted lazy section comes back lowered. */
 	preempt_disable_notrace();
 	old = raw_cpu_read(kpkeys_cpu.level);
 	if (old == level)
@@ -216,8 +215,10 @@ static __always_inline u8 __kpkeys_open_section(unsigned int nr)
 	if (nr < 2)
 		return KPKEYS_LVL_UNTOUCHED;
 	old = kpkeys_set_level(KPKEYS_LVL_PGTABLES);
-	if (old < KPKEYS_NR_LEVELS)
+	if (old < KPKEYS_NR_LEVELS) {
 		__kpkeys_set_held(true);
+		kpkeys_count(sections, 1);
+	}
 	return old;
 }
 
@@ -245,77 +246,12 @@ static __always_inline bool kpkeys_defer_publish(void)
 	return true;
 }
 
-void __kpkeys_check_hold(bool can_hold);
-
-/* Preemption is off, and on again only when this section has ended. */
-static __always_inline bool __kpkeys_can_hold(void)
-{
-	return !IS_ENABLED(CONFIG_PREEMPT_COUNT) || preempt_count();
-}
-
 /* Not a preemption point, since the gate is open; the next one is not far. */
 static __always_inline void __kpkeys_preempt_enable(void)
 {
 	barrier();
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
 		__preempt_count_dec();
-}
-
-/**
- * kpkeys_lazy_mmu_enter - open a section that is not a scope
- *
- * For lazy-MMU mode, and for runs of writes that may sleep or call what
- * sleeps. Guards inside find the level raised. The section may nest and may
- * sleep: a task switch lowers the gate for good, and guards then work one by
- * one. Who enters with preemption off must leave before it is on again.
- * Elsewhere guard(kpkeys_pgtables_section)() is shorter.
- *
- * Wrong::
- *
- *	kpkeys_lazy_mmu_enter();
- *	spin_lock(ptl);			// the section is not held: each
- *	set_pte(ptep, pte);		// write in it asks for the level
- */
-static __always_inline void kpkeys_lazy_mmu_enter(void)
-{
-	bool hold;
-
-	if (!kpkeys_pgtables_enabled())
-		return;
-	hold = __kpkeys_can_hold();
-	preempt_disable_notrace();
-	if (raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT) {
-		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
-		raw_cpu_write(kpkeys_cpu.lazy_depth, 1);
-		kpkeys_count(sections, 1);
-		__kpkeys_set_held(hold);
-	} else if (raw_cpu_read(kpkeys_cpu.lazy_depth)) {
-		raw_cpu_inc(kpkeys_cpu.lazy_depth);
-	}
-	__kpkeys_preempt_enable();
-}
-
-/**
- * kpkeys_lazy_mmu_leave - close what kpkeys_lazy_mmu_enter() opened
- */
-static __always_inline void kpkeys_lazy_mmu_leave(void)
-{
-	u8 depth;
-
-	if (!kpkeys_pgtables_enabled())
-		return;
-	if (IS_ENABLED(CONFIG_DEBUG_PREEMPT))
-		__kpkeys_check_hold(__kpkeys_can_hold());
-	preempt_disable_notrace();
-	depth = raw_cpu_read(kpkeys_cpu.lazy_depth);
-	if (depth) {
-		raw_cpu_write(kpkeys_cpu.lazy_depth, depth - 1);
-		if (depth == 1) {
-			__kpkeys_set_held(false);
-			__kpkeys_lower(KPKEYS_LVL_DEFAULT);
-		}
-	}
-	preempt_enable_notrace();
 }
 
 void __kpkeys_push(unsigned long frame);
@@ -425,8 +361,8 @@ static __always_inline bool __kpkeys_is_open(bool look)
 /**
  * kpkeys_task_switch - no task hands an open gate to the next one
  *
- * Nothing is kept for the task that leaves: only lazy-MMU sections can be
- * open here, and each write inside one has a guard of its own.
+ * Nothing is kept for the task that leaves: sections keep preemption off, so
+ * what is open here was left open, and is reported.
  */
 static __always_inline void kpkeys_task_switch(void)
 {
@@ -484,8 +420,6 @@ static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_must_raise(void) { return false; }
 static __always_inline bool kpkeys_is_held(void) { return false; }
 static __always_inline bool kpkeys_defer_publish(void) { return false; }
-static __always_inline void kpkeys_lazy_mmu_enter(void) { }
-static __always_inline void kpkeys_lazy_mmu_leave(void) { }
 static __always_inline void kpkeys_exception_enter(struct pt_regs *frame) { }
 static __always_inline void kpkeys_exception_exit(struct pt_regs *frame) { }
 static __always_inline void kpkeys_trap_enter(struct pt_regs *frame) { }

@@ -25,7 +25,6 @@ struct task_struct;
  * @frame: exception frame (or stack slot) that it belongs to
  * @reg: the register's value
  * @level: the copy's value; differs while a helper is between its two writes
- * @lazy_depth: lazy-MMU nesting
  * @held: what kpkeys_is_held() said
  * @has_regs: there is a copy of the frame in &kpkeys_cpu.regs
  */
@@ -33,7 +32,6 @@ struct kpkeys_saved {
 	unsigned long	frame;
 	kpkeys_reg_t	reg;
 	u8		level;
-	u8		lazy_depth;
 	u8		held;
 	bool		has_regs;
 };
@@ -68,7 +66,6 @@ struct kpkeys_refusal {
  * struct kpkeys_cpu - one CPU's gate; pages of its own with KPKEYS_PKEY_STATE
  * @word: all zero when the gate is shut, nothing is saved and nothing to report
  * @level: copy of the current level
- * @lazy_depth: nesting of lazy-MMU sections
  * @nr_saved: interrupted sections in @saved
  * @unpublished: the section's end has to publish what was written in it
  * @held: see kpkeys_is_held()
@@ -88,7 +85,6 @@ struct kpkeys_cpu {
 		u64			word;
 		struct {
 			u8		level;
-			u8		lazy_depth;
 			u8		nr_saved;
 			bool		unpublished;
 			u8		held;
@@ -109,7 +105,7 @@ struct kpkeys_cpu {
 /**
  * struct kpkeys_counters - per-CPU events
  * @reg_writes: writes to the pkey register; both of a section as it begins
- * @sections: lazy-MMU sections
+ * @sections: sections of several writes
  * @raises: guards of each level that is not page tables'
  * @publishes: sections whose end published kernel entries
  * @pool_hits: page-table pages served without a lock

@@ -46,7 +46,6 @@ static void save_open_gate(unsigned long frame, u8 n)
 	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
 	raw_cpu_write(kpkeys_cpu.saved[n].reg, kpkeys_audit_reg());
 	raw_cpu_write(kpkeys_cpu.saved[n].level, KPKEYS_LVL_DEFAULT);
-	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth, 0);
 	raw_cpu_write(kpkeys_cpu.saved[n].held, false);
 	raw_cpu_write(kpkeys_cpu.saved[n].has_regs, false);
 }

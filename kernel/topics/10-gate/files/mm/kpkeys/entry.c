@@ -39,18 +39,6 @@ static __always_inline bool valid_reg(kpkeys_reg_t reg)
 	return reg == kpkeys_audit_reg() && kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
-/**
- * __kpkeys_check_hold - a section that is held ends with preemption off
- * @can_hold: it is off
- *
- * Otherwise a guard in it could be preempted between asking and writing.
- */
-void __kpkeys_check_hold(bool can_hold)
-{
-	WARN_ON_ONCE(!can_hold && kpkeys_is_held());
-}
-EXPORT_SYMBOL_GPL(__kpkeys_check_hold);
-
 static __always_inline void save_regs(u8 n, const unsigned long *regs)
 {
 	unsigned int i;
@@ -78,11 +66,8 @@ static __always_inline void push(unsigned long frame, const unsigned long *regs)
 	raw_cpu_write(kpkeys_cpu.saved[n].reg, reg);
 	raw_cpu_write(kpkeys_cpu.saved[n].level,
 		      raw_cpu_read(kpkeys_cpu.level));
-	raw_cpu_write(kpkeys_cpu.saved[n].lazy_depth,
-		      raw_cpu_read(kpkeys_cpu.lazy_depth));
 	raw_cpu_write(kpkeys_cpu.saved[n].held, kpkeys_is_held());
 	raw_cpu_inc(kpkeys_counters.exceptions_open);
-	raw_cpu_write(kpkeys_cpu.lazy_depth, 0);
 	__kpkeys_set_held(false);
 	__kpkeys_lower(KPKEYS_LVL_DEFAULT);
 	kpkeys_count(reg_writes, 1);
@@ -118,7 +103,6 @@ noinstr void __kpkeys_pop(unsigned long frame)
 	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved) - 1;
 	kpkeys_reg_t reg = raw_cpu_read(kpkeys_cpu.saved[n].reg);
 	u8 level = raw_cpu_read(kpkeys_cpu.saved[n].level);
-	u8 lazy_depth = raw_cpu_read(kpkeys_cpu.saved[n].lazy_depth);
 	bool held = raw_cpu_read(kpkeys_cpu.saved[n].held);
 
 	if (raw_cpu_read(kpkeys_cpu.saved[n].frame) != frame)
@@ -129,7 +113,6 @@ noinstr void __kpkeys_pop(unsigned long frame)
 	/* Raised first: nr_saved cannot be written otherwise. */
 	__kpkeys_write_reg(reg);
 	raw_cpu_write(kpkeys_cpu.nr_saved, n);
-	raw_cpu_write(kpkeys_cpu.lazy_depth, lazy_depth);
 	raw_cpu_write(kpkeys_cpu.level, level);
 	__kpkeys_set_held(held);
 }
@@ -263,23 +246,17 @@ static bool has_stray_reg(void)
 	       arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
 }
 
-/* Only a lazy-MMU section may be open when its task leaves the CPU. */
+/* Sections keep preemption off. Nor are there any that were interrupted. */
 static bool is_left_open(void)
 {
-	u8 level = raw_cpu_read(kpkeys_cpu.level);
-
-	if (has_stray_reg())
-		return true;
-	return level != KPKEYS_LVL_DEFAULT &&
-	       !(level == KPKEYS_LVL_PGTABLES &&
-		 raw_cpu_read(kpkeys_cpu.lazy_depth));
+	return has_stray_reg() ||
+	       raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT;
 }
 
 /**
  * __kpkeys_close_for_switch - close the gate of the task that leaves this CPU
  *
- * Entries of the save stack belong to this task: an interrupt that preempts
- * it, or a lazy-MMU section that sleeps. Nobody will ask for them again.
+ * Entries of the save stack belong to this task. Nobody will ask for them again.
  */
 void __kpkeys_close_for_switch(void)
 {

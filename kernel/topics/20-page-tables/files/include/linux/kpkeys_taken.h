@@ -23,43 +23,6 @@ struct vm_fault;
 
 #define KPKEYS_NR_TAKEN	512
 
-/* Are these no entries of a table? Asked once for all that are taken. */
-static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
-				     unsigned long end)
-{
-	return kpkeys_pgtables_enabled() &&
-	       kpkeys_refuse_ptes(ptep, (end - addr) >> PAGE_SHIFT);
-}
-
-/* Set if the kernel starts in audit mode: what was reported is let through. */
-extern bool kpkeys_takes_all;
-
-/*
- * Are these in one table of the last level, or in what takes the place of one?
- * In the section: an interrupt since the question above had the address on its
- * stack. In line, so that the section has it in registers.
- */
-static __always_inline bool taken_are_ptes(const pte_t *ptep, unsigned long addr,
-					   unsigned long end)
-{
-	return !kpkeys_pgtables_enabled() || kpkeys_takes_all ||
-	       ((kpkeys_is_pte_slot(ptep) ||
-		 PTR_ALIGN_DOWN(ptep, PAGE_SIZE) == kpkeys_no_table) &&
-		((unsigned long)ptep & ~PAGE_MASK) / sizeof(*ptep) +
-		((end - addr) >> PAGE_SHIFT) <= PTRS_PER_PTE);
-}
-
-/*
- * Is all that this table maps what its kind may map? In the table of text that
- * is being patched it is not, and no_table has not been searched.
- */
-static __always_inline bool copies_are_known(const pte_t *ptep)
-{
-	return !kpkeys_pgtables_enabled() || kpkeys_takes_all ||
-	       (kpkeys_is_pte_slot(ptep) &&
-		PTR_ALIGN_DOWN(ptep, PAGE_SIZE) != kpkeys_patch_table);
-}
-
 /**
  * struct kpkeys_taken - what one CPU took; pages with KPKEYS_PKEY_STATE
  * @pte: the entries, as far apart as in a table
@@ -70,20 +33,10 @@ struct kpkeys_taken {
 
 DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
-/* The guard is the section; where lazy-MMU mode begins it may be preempted. */
-#define taken_enter_lazy_mmu()	do { } while (0)
-#define taken_leave_lazy_mmu()	do { } while (0)
-
 #else
 
 #define take_ptes		get_and_clear_full_ptes
-#define put_back_pte		set_pte_at
 #define write_swap_pte		set_pte_at
-#define taken_are_refused(...)	false
-#define taken_are_ptes(...)	true
-#define copies_are_known(...)	true
-#define taken_enter_lazy_mmu()	arch_enter_lazy_mmu_mode()
-#define taken_leave_lazy_mmu()	arch_leave_lazy_mmu_mode()
 
 #endif
 
@@ -120,6 +73,22 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 
 #ifndef mkwrite_changed_pte
 #define mkwrite_changed_pte	pte_mkwrite
+#endif
+
+static __always_inline void __clear_marked_ptes(struct vm_area_struct *vma,
+						unsigned long base, pte_t *table,
+						const unsigned long *marked,
+						cydp_t flags)
+{
+	unsigned int i, end;
+
+	for_each_set_bitrange(i, end, marked, PTRS_PER_PTE)
+		clear_young_dirty_ptes(vma, base + i * PAGE_SIZE, table + i,
+				       end - i, flags);
+}
+
+#ifndef clear_marked_ptes
+#define clear_marked_ptes	__clear_marked_ptes
 #endif
 
 #ifndef take_changed_pte
@@ -250,6 +219,14 @@ struct ptes_queue {
 	pte_t		pte[NR_QUEUED_PTES];
 };
 
+/* mm/kpkeys/changes.c */
+void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
+	       unsigned long end, int target_node);
+unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
+			  unsigned long addr, unsigned long end);
+void clear_marked(struct vm_area_struct *vma, unsigned long base, pte_t *pte,
+		  unsigned long *marked, cydp_t flags);
+
 /* mm/kpkeys/sections.c */
 void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		   unsigned long end, const unsigned long *keep, bool full,
@@ -259,10 +236,9 @@ void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	       pte_t *dst, pte_t *src, unsigned long addr, unsigned long end,
 	       const unsigned long *skip);
-void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
-	       unsigned long end, int target_node);
-unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
-			  unsigned long addr, unsigned long end);
+unsigned int __move_ptes(struct mm_struct *mm, pte_t *old, unsigned long old_addr,
+			 pte_t *new, unsigned long new_addr, unsigned long size,
+			 bool clear_uffd_wp);
 void queue_pte_range(struct vm_fault *vmf, struct folio *folio,
 		     struct page *page, unsigned int nr, unsigned long addr,
 		     struct ptes_queue *queue);
@@ -285,6 +261,45 @@ static inline void set_queued_ptes(struct ptes_queue *queue,
 {
 	if (kpkeys_pgtables_enabled() && queue->nr)
 		__set_queued_ptes(queue, vmf);
+}
+
+static inline unsigned int move_present_ptes(struct mm_struct *mm, pte_t *old,
+					     unsigned long old_addr, pte_t *new,
+					     unsigned long new_addr,
+					     unsigned long size,
+					     bool clear_uffd_wp)
+{
+	if (!kpkeys_pgtables_enabled() || !pte_present(ptep_get(old)))
+		return 0;
+	return __move_ptes(mm, old, old_addr, new, new_addr, size, clear_uffd_wp);
+}
+
+/* mm/kpkeys/vmalloc.c */
+unsigned int __vmap_ptes(pte_t *ptep, struct page **pages, unsigned int nr,
+			 pgprot_t prot);
+unsigned int __vmap_run(pte_t *ptep, unsigned long pfn, unsigned int nr,
+			pgprot_t prot);
+unsigned int __vunmap_ptes(pte_t *ptep, unsigned int nr);
+
+static inline unsigned int vmap_ptes(pte_t *ptep, struct page **pages,
+				     unsigned long size, pgprot_t prot)
+{
+	if (!kpkeys_pgtables_enabled())
+		return 0;
+	return __vmap_ptes(ptep, pages, size / PAGE_SIZE, prot);
+}
+
+static inline unsigned int vmap_run(pte_t *ptep, unsigned long pfn,
+				    unsigned long size, pgprot_t prot)
+{
+	if (!kpkeys_pgtables_enabled())
+		return 0;
+	return __vmap_run(ptep, pfn, size / PAGE_SIZE, prot);
+}
+
+static inline unsigned int vunmap_ptes(pte_t *ptep, unsigned long size)
+{
+	return kpkeys_pgtables_enabled() ? __vunmap_ptes(ptep, size / PAGE_SIZE) : 0;
 }
 
 #endif /* _LINUX_KPKEYS_TAKEN_H */

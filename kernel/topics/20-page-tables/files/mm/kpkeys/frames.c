@@ -35,7 +35,6 @@ struct kpkeys_frames kpkeys_frames __ro_after_init;
 /* Where there is no memory. */
 u8 *kpkeys_no_frames __ro_after_init;
 
-bool kpkeys_takes_all __ro_after_init;
 
 /* ---- what frames are ---- */
 
@@ -576,7 +575,6 @@ void __init kpkeys_frames_init(void)
 	unsigned long start, end;
 	int i;
 
-	kpkeys_takes_all = kpkeys_state.mode == KPKEYS_AUDIT;
 	make_root();
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
 		if (add_frames(start, end))

@@ -2,6 +2,7 @@
 /* KUnit tests: what the kernel finds protected memory by is not taken away. */
 #include <linux/io.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_taken.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -101,6 +102,46 @@ static void test_mapping_is_not_replaced(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_still(before));
 	set_pte(slot, __pte(before));
 	KUNIT_EXPECT_TRUE(test, is_still(before));
+}
+
+/* Sections of vmalloc leave it, and what maps it, to the helpers that refuse. */
+static void test_sections_leave_mappings(struct kunit *test)
+{
+	struct page *pages[] = { ZERO_PAGE(0), virt_to_page(state) };
+	u64 before = pte_val(ptep_get(slot));
+	struct kpkeys_leaf leaf;
+	void *area;
+	pte_t *ptep;
+
+	KUNIT_EXPECT_EQ(test, __vunmap_ptes(slot, 1), 0);
+	KUNIT_EXPECT_EQ(test, __vmap_ptes(slot, pages, 1, PAGE_KERNEL_RO), 0);
+	KUNIT_EXPECT_TRUE(test, is_still(before));
+
+	area = vmap((struct page *[]) { pages[0], pages[0] }, 2, VM_MAP, PAGE_KERNEL_RO);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	if (arch_kpkeys_leaf((unsigned long)area, &leaf)) {
+		ptep = __va(leaf.entry);
+		KUNIT_EXPECT_EQ(test, __vunmap_ptes(ptep, PTRS_PER_PTE + 1), 0);
+		KUNIT_EXPECT_EQ(test, __vunmap_ptes(ptep, 1), 1);
+		KUNIT_EXPECT_EQ(test, __vmap_ptes(ptep, pages + 1, 1, PAGE_KERNEL_RO), 0);
+		KUNIT_EXPECT_EQ(test, __vmap_run(ptep, page_to_pfn(pages[1]), 1,
+						 PAGE_KERNEL_RO), 0);
+		KUNIT_EXPECT_TRUE(test, pte_none(ptep_get(ptep)));
+		KUNIT_EXPECT_EQ(test, __vmap_ptes(ptep, pages, 1, PAGE_KERNEL_RO), 1);
+		KUNIT_EXPECT_FALSE(test, pte_none(ptep_get(ptep)));
+	}
+	vunmap(area);
+}
+
+/* A table of a process is none of the kernel's. */
+static void test_sections_want_tables_of_the_kernel(struct kunit *test)
+{
+	struct page *page = ZERO_PAGE(0);
+	pte_t *table = page_address(kpkeys_test_ptp);
+
+	KUNIT_EXPECT_EQ(test, __vmap_ptes(table, &page, 1, PAGE_KERNEL_RO), 0);
+	KUNIT_EXPECT_EQ(test, __vmap_run(table, 0, 1, PAGE_KERNEL_RO), 0);
+	KUNIT_EXPECT_EQ(test, __vunmap_ptes(table, 1), 0);
 }
 
 /* No process has entries there. */
@@ -224,6 +265,8 @@ static void test_tables_below_are_known(struct kunit *test)
 static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_mapping_is_not_cleared),
 	KUNIT_CASE(test_mapping_is_not_replaced),
+	KUNIT_CASE(test_sections_leave_mappings),
+	KUNIT_CASE(test_sections_want_tables_of_the_kernel),
 	KUNIT_CASE(test_kernel_entries_are_not_taken),
 	KUNIT_CASE(test_other_memory_is_unmapped),
 	KUNIT_CASE(test_table_is_not_unlinked),

@@ -17,6 +17,7 @@
 #include <trace/events/kpkeys.h>
 
 #include "depot.h"
+#include "sections.h"
 
 #define ADDR	(16UL * PMD_SIZE)
 #define NR	3
@@ -124,6 +125,61 @@ static void test_copies_are_asked_while_pages_change(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_state.arrivals.expected), 0);
 	free_pair(&p);
+}
+
+static unsigned int move(struct pair *p)
+{
+	guard(preempt)();
+	return __move_ptes(&init_mm, p->pte[0], ADDR, p->pte[1], ADDR + PMD_SIZE,
+			   NR * PAGE_SIZE, false);
+}
+
+static void test_moves_what_is_present(struct kunit *test)
+{
+	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_READONLY);
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0], pte);
+	plant(p.pte[0] + 2, swp_entry_to_pte(swp_entry(1, 2)));
+	KUNIT_EXPECT_EQ(test, move(&p), 2);
+	KUNIT_EXPECT_TRUE(test, pte_none(ptep_get(p.pte[0])));
+	KUNIT_EXPECT_TRUE(test, is_copied(&p, 0));
+	KUNIT_EXPECT_FALSE(test, is_copied(&p, 2));
+	KUNIT_EXPECT_FALSE(test, pte_none(ptep_get(p.pte[0] + 2)));
+	free_pair(&p);
+}
+
+/* A search might be past the new table, and come to the old one later. */
+static void test_moves_nothing_that_is_searched_for(struct kunit *test)
+{
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0] + 1, pfn_pte(pfn_of_table(), PAGE_READONLY));
+	kpkeys_arrivals_expect();
+	KUNIT_EXPECT_EQ(test, move(&p), 1);
+	kpkeys_arrivals_settle();
+	KUNIT_EXPECT_FALSE(test, is_copied(&p, 1));
+	free_pair(&p);
+}
+
+/* The same question of all sections that take, copy, move and change entries. */
+static void test_tightened_mode_asks(struct kunit *test)
+{
+	enum kpkeys_mode mode = kpkeys_state.mode;
+	struct page *page = ZERO_PAGE(0);
+	bool loose, tight;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_state.mode = KPKEYS_AUDIT;
+		loose = taken_are_ptes(page_address(page), 0, PAGE_SIZE);
+		kpkeys_state.mode = KPKEYS_ENFORCE;
+		tight = taken_are_ptes(page_address(page), 0, PAGE_SIZE);
+		kpkeys_state.mode = mode;
+	}
+	KUNIT_EXPECT_TRUE(test, loose);
+	KUNIT_EXPECT_FALSE(test, tight);
 }
 
 static bool asks;
@@ -410,6 +466,9 @@ static int copies_test_init(struct kunit *test)
 static struct kunit_case copies_cases[] = {
 	KUNIT_CASE(test_copies_what_is_not_skipped),
 	KUNIT_CASE(test_copies_are_asked_while_pages_change),
+	KUNIT_CASE(test_moves_what_is_present),
+	KUNIT_CASE(test_moves_nothing_that_is_searched_for),
+	KUNIT_CASE(test_tightened_mode_asks),
 	KUNIT_CASE(test_copies_are_asked_while_the_pool_grows),
 	KUNIT_CASE(test_patched_text_is_not_copied),
 #ifdef CONFIG_X86

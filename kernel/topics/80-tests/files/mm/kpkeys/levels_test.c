@@ -122,46 +122,18 @@ static void test_state_is_keyed(struct kunit *test)
 					       sizeof(word)));
 }
 
-static void test_lazy_nests(struct kunit *test)
+/* Code of others is in lazy-MMU mode, and may be preempted there. */
+static void test_lazy_mode_is_shut(struct kunit *test)
 {
-	unsigned long before, flags;
-	int first, second;
+	int inside;
 
-	local_irq_save(flags);
-	before = kpkeys_test_writes();
 	arch_enter_lazy_mmu_mode();
-	arch_enter_lazy_mmu_mode();
-	first = kpkeys_test_store();
+	inside = kpkeys_test_store();
 	arch_leave_lazy_mmu_mode();
-	second = kpkeys_test_store();
-	arch_leave_lazy_mmu_mode();
-	before = kpkeys_test_writes() - before;
-	local_irq_restore(flags);
-
-	KUNIT_EXPECT_EQ(test, first, 0);
-	KUNIT_EXPECT_EQ(test, second, 0);
-	KUNIT_EXPECT_EQ(test, before, 2);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
+	KUNIT_EXPECT_EQ(test, inside, -EFAULT);
 }
 
-/* A lazy section that sleeps comes back shut, and guards work in it. */
-static void test_lazy_sleeps(struct kunit *test)
-{
-	int bare, guarded;
-
-	arch_enter_lazy_mmu_mode();
-	schedule_timeout_uninterruptible(2);
-	bare = kpkeys_test_store();
-	scoped_guard(kpkeys_hardened_pgtables)
-		guarded = kpkeys_test_store();
-	arch_leave_lazy_mmu_mode();
-
-	KUNIT_EXPECT_EQ(test, bare, -EFAULT);
-	KUNIT_EXPECT_EQ(test, guarded, 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
-}
-
-/* ---- sections that cannot be lost: guards inside leave the gate alone ---- */
+/* ---- sections of several writes: guards inside leave the gate alone ---- */
 
 static int guarded_store(void)
 {
@@ -184,32 +156,6 @@ static void test_run_holds(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, several);
 	KUNIT_EXPECT_EQ(test, inside, 0);
 	KUNIT_EXPECT_FALSE(test, kpkeys_is_held());
-}
-
-static void test_preemptible_section_holds_not(struct kunit *test)
-{
-	bool held;
-
-	KPKEYS_TEST_REQUIRES(test, IS_ENABLED(CONFIG_PREEMPT_COUNT));
-	arch_enter_lazy_mmu_mode();
-	held = kpkeys_is_held();
-	arch_leave_lazy_mmu_mode();
-	KUNIT_EXPECT_FALSE(test, held);
-}
-
-/* Nobody should do that. It must cost speed only. */
-static void test_held_section_sleeps(struct kunit *test)
-{
-	int guarded;
-
-	preempt_disable();
-	arch_enter_lazy_mmu_mode();
-	preempt_enable();
-	schedule_timeout_uninterruptible(2);
-	guarded = guarded_store();
-	arch_leave_lazy_mmu_mode();
-	KUNIT_EXPECT_EQ(test, guarded, 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
 }
 
 /* ---- what runs inside a section of somebody else ---- */
@@ -248,15 +194,13 @@ static void test_held_section_interrupted(struct kunit *test)
 	bool before, after;
 
 	seen = 1;
-	preempt_disable();
-	arch_enter_lazy_mmu_mode();
-	before = kpkeys_is_held();
-	irq_work_queue(&work);
-	while (irq_work_is_busy(&work))
-		cpu_relax();
-	after = kpkeys_is_held();
-	arch_leave_lazy_mmu_mode();
-	preempt_enable();
+	scoped_guard(kpkeys_pgtables_section, 2) {
+		before = kpkeys_is_held();
+		irq_work_queue(&work);
+		while (irq_work_is_busy(&work))
+			cpu_relax();
+		after = kpkeys_is_held();
+	}
 	KUNIT_EXPECT_TRUE(test, before);
 	KUNIT_EXPECT_EQ(test, seen, 0);
 	KUNIT_EXPECT_TRUE(test, after);
@@ -518,11 +462,8 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_guard_allows),
 	KUNIT_CASE(test_guard_nests),
 	KUNIT_CASE(test_state_is_keyed),
-	KUNIT_CASE(test_lazy_nests),
-	KUNIT_CASE(test_lazy_sleeps),
+	KUNIT_CASE(test_lazy_mode_is_shut),
 	KUNIT_CASE(test_run_holds),
-	KUNIT_CASE(test_preemptible_section_holds_not),
-	KUNIT_CASE(test_held_section_sleeps),
 	KUNIT_CASE(test_interrupt_runs_shut),
 	KUNIT_CASE(test_held_section_interrupted),
 	KUNIT_CASE(test_message_is_stored_shut),

@@ -70,11 +70,11 @@ static void test_switch_publishes(struct kunit *test)
 
 	local_irq_save(flags);
 	published = kpkeys_test_publishes();
-	arch_enter_lazy_mmu_mode();
+	__kpkeys_open_section(2);
 	set_pte(table, pfn_pte(1, PAGE_KERNEL));
 	__kpkeys_close_for_switch();
+	preempt_enable_notrace();
 	published = kpkeys_test_publishes() - published;
-	arch_leave_lazy_mmu_mode();
 	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, published, ARCH_KPKEYS_PUBLISHES);
 }

@@ -189,18 +189,18 @@ static void test_nests_around_pgtables(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, load(), -EFAULT);
 }
 
-static void test_nests_in_lazy(struct kunit *test)
+static void test_nests_in_section(struct kunit *test)
 {
 	int inner, before, after;
 	unsigned long flags;
 
 	local_irq_save(flags);
-	arch_enter_lazy_mmu_mode();
-	before = kpkeys_test_store();
-	scoped_guard(kpkeys_secret)
-		inner = load();
-	after = kpkeys_test_store();
-	arch_leave_lazy_mmu_mode();
+	scoped_guard(kpkeys_pgtables_section, 2) {
+		before = kpkeys_test_store();
+		scoped_guard(kpkeys_secret)
+			inner = load();
+		after = kpkeys_test_store();
+	}
 	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, before, 0);
 	KUNIT_EXPECT_EQ(test, inner, 0);
@@ -543,13 +543,11 @@ static void test_secret_holds_not(struct kunit *test)
 {
 	int inside, after;
 
-	preempt_disable();
-	arch_enter_lazy_mmu_mode();
-	scoped_guard(kpkeys_secret)
-		inside = guarded_store();
-	after = guarded_store();
-	arch_leave_lazy_mmu_mode();
-	preempt_enable();
+	scoped_guard(kpkeys_pgtables_section, 2) {
+		scoped_guard(kpkeys_secret)
+			inside = guarded_store();
+		after = guarded_store();
+	}
 	KUNIT_EXPECT_EQ(test, inside, 0);
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
@@ -563,7 +561,7 @@ static struct kunit_case secrets_cases[] = {
 	KUNIT_CASE(test_static_is_denied),
 	KUNIT_CASE(test_nests_in_pgtables),
 	KUNIT_CASE(test_nests_around_pgtables),
-	KUNIT_CASE(test_nests_in_lazy),
+	KUNIT_CASE(test_nests_in_section),
 	KUNIT_CASE(test_random_in_pgtables),
 	KUNIT_CASE(test_random_leaves_no_key),
 #ifdef CONFIG_X86_64

@@ -89,18 +89,14 @@ struct attack_holder {
 	struct completion open;
 };
 
-/* Preemption stays off: a preempted section is a closed one. */
 static int hold_section(void *data)
 {
 	struct attack_holder *holder = data;
 
-	preempt_disable();
-	arch_enter_lazy_mmu_mode();
+	guard(kpkeys_pgtables_section)(2);
 	complete(&holder->open);
 	while (!kthread_should_stop())
 		cpu_relax();
-	arch_leave_lazy_mmu_mode();
-	preempt_enable();
 	return 0;
 }
 
@@ -227,6 +223,7 @@ struct attack_sleeper {
 
 static void sleeper_wait(struct attack_sleeper *sleeper)
 {
+	complete(&sleeper->asleep);
 	if (!sleeper->spin) {
 		wait_for_completion(&sleeper->wake);
 		return;
@@ -240,12 +237,8 @@ static int sleeper_thread(void *data)
 {
 	struct attack_sleeper *sleeper = data;
 
-	if (sleeper->section)
-		arch_enter_lazy_mmu_mode();
-	complete(&sleeper->asleep);
-	sleeper_wait(sleeper);
-	if (sleeper->section)
-		arch_leave_lazy_mmu_mode();
+	scoped_guard(kpkeys_pgtables_section, sleeper->section ? 2 : 1)
+		sleeper_wait(sleeper);
 	sleeper->err = attack_store(&sleeper->store);
 	while (!kthread_should_stop())
 		schedule_timeout_interruptible(1);
@@ -269,7 +262,8 @@ static int sleeper_finish(struct attack_file *file)
  * attack_sleep() - start a thread that waits until attack_wake()
  * @file: open file
  * @request: the store, the CPU, whether to wait inside a section, and whether
- *	to spin; a spinner on the caller's CPU is preempted when this returns
+ *	to spin; a spinner on the caller's CPU is preempted when this returns,
+ *	but not one in a section, which does not sleep either
  *
  * Answers with the thread's pid, so that its saved state can be looked up.
  *
@@ -279,7 +273,8 @@ int attack_sleep(struct attack_file *file, struct attack_request *request)
 {
 	struct attack_sleeper *sleeper;
 
-	if (file->sleeper || !request->store.len)
+	if (file->sleeper || !request->store.len ||
+	    (request->section && (!request->spin || request->cpu <= 0)))
 		return -EINVAL;
 	sleeper = kzalloc(sizeof(*sleeper), GFP_KERNEL);
 	if (!sleeper)

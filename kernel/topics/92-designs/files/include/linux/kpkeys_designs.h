@@ -8,7 +8,13 @@
 #ifndef _LINUX_KPKEYS_DESIGNS_H
 #define _LINUX_KPKEYS_DESIGNS_H
 
+#include <linux/percpu-defs.h>
+#include <linux/types.h>
+
 struct page;
+
+/* How deep this CPU is in lazy-MMU mode, where that is a section. */
+DECLARE_PER_CPU(u8, kpkeys_lazy_depth);
 
 #if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_TEST_ONLY_DESIGNS)
 
@@ -51,6 +57,11 @@ static __always_inline bool kpkeys_has_runs(void) { return true; }
 static __always_inline void kpkeys_table_unlinked(struct page *page) { }
 static inline bool kpkeys_design_hides(void) { return true; }
 
+#endif
+
+#ifndef KPKEYS_BUILT_IN
+static __always_inline void kpkeys_lazy_mmu_enter(void) { }
+static __always_inline void kpkeys_lazy_mmu_leave(void) { }
 #endif
 
 /* A table is written as a whole: a section where lazy-MMU mode is one. */

@@ -20,6 +20,7 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/panic.h>
+#include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -49,6 +50,9 @@ DEFINE_STATIC_KEY_FALSE_RO(kpkeys_no_sections_key);
 EXPORT_SYMBOL_GPL(kpkeys_no_sections_key);
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_no_runs_key);
 EXPORT_SYMBOL_GPL(kpkeys_no_runs_key);
+
+DEFINE_PER_CPU(u8, kpkeys_lazy_depth);
+EXPORT_PER_CPU_SYMBOL_GPL(kpkeys_lazy_depth);
 
 static int __init choose_design(char *arg)
 {

@@ -76,38 +76,6 @@ static void test_callbacks_run_shut(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen, (kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
 }
 
-static void look_in_sections(void *area, int depth)
-{
-	arch_enter_lazy_mmu_mode();
-	if (depth)
-		look_in_sections(area, depth - 1);
-	else
-		apply_to_page_range(&init_mm, (unsigned long)area, PAGE_SIZE, look,
-				    NULL);
-	arch_leave_lazy_mmu_mode();
-}
-
-/* Nor in one that somebody else has opened further out. */
-static void test_nested_callbacks_run_shut(struct kunit *test)
-{
-	unsigned long flags;
-	u64 after;
-	void *area;
-
-	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_KPKEYS_WP));
-	area = vmalloc(PAGE_SIZE);
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	seen = ~0;
-	local_irq_save(flags);
-	look_in_sections(area, 2);
-	after = raw_cpu_read(kpkeys_cpu.word);
-	local_irq_restore(flags);
-	vfree(area);
-	KUNIT_EXPECT_EQ(test, seen, (kpkeys_reg_t)ARCH_KPKEYS_REG_DEFAULT);
-	KUNIT_EXPECT_EQ(test, after, 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_store(), -EFAULT);
-}
-
 static u64 *new_table(pmd_t *pmdp)
 {
 	void *table = ptp_alloc(GFP_KERNEL, 0);
@@ -184,7 +152,6 @@ static void test_writable_is_unkeyed(struct kunit *test)
 
 static struct kunit_case backend_cases[] = {
 	KUNIT_CASE(test_callbacks_run_shut),
-	KUNIT_CASE(test_nested_callbacks_run_shut),
 	KUNIT_CASE(test_copy_writes_tables_only),
 	KUNIT_CASE(test_writable_is_unkeyed),
 	{}

@@ -46,6 +46,13 @@ static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
 	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
 }
 
+static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
+{
+	return kpkeys_is_linear(ptep) &&
+	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
+	       KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, 0);
+}
+
 /*
  * May an entry be written there, whatever it is? Of the kernel's those stay that
  * lead to what is not ordinary, maybe: kpkeys_refuse_leaf() knows.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Taking entries out of a table and putting them back or into another, where
- * the gate is surely open: none of these asks, and so none calls anything.
+ * the gate is surely open: none of these asks, and so none calls anything. Nor
+ * does PARAVIRT_XXL matter: as a Xen PV guest the kernel protects nothing.
  *
  * Only <linux/kpkeys_taken.h> includes this file.
  */
@@ -25,19 +26,6 @@ static __always_inline pte_t take_ptes(struct mm_struct *mm, unsigned long addr,
 	return pte;
 }
 
-/* Meanwhile no table led to what it maps, which may have changed its type. */
-static __always_inline void put_back_pte(struct mm_struct *mm,
-					 unsigned long addr, pte_t *ptep,
-					 pte_t pte)
-{
-	page_table_check_ptes_set(mm, ptep, pte, 1);
-	if (kpkeys_pgtables_enabled())
-		kpkeys_set_pte(ptep, pte);
-	else
-		WRITE_ONCE(*ptep, pte);
-}
-
-#ifndef CONFIG_PARAVIRT_XXL
 #define set_copied_ptes set_copied_ptes
 static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
@@ -59,7 +47,6 @@ static __always_inline void protect_copied_ptes(struct mm_struct *mm,
 	take_ptes((vma)->vm_mm, addr, ptep, 1, false)
 #define set_changed_pte(vma, addr, ptep, old, pte)			\
 	set_copied_ptes((vma)->vm_mm, addr, ptep, pte, 1)
-#endif
 
 /* pte_mkwrite() in line. */
 #define mkwrite_changed_pte mkwrite_changed_pte
@@ -69,6 +56,35 @@ static __always_inline pte_t mkwrite_changed_pte(pte_t pte,
 	if (vma->vm_flags & VM_SHADOW_STACK)
 		return pte_mkwrite_shstk(pte);
 	return pte_clear_saveddirty(pte_mkwrite_novma(pte));
+}
+
+static __always_inline void clear_bits_in_place(pte_t *ptep, cydp_t flags)
+{
+	pte_t old = READ_ONCE(*ptep), new;
+
+	do {
+		new = flags & CYDP_CLEAR_YOUNG ? pte_mkold(old) : old;
+		if (flags & CYDP_CLEAR_DIRTY)
+			new = pte_mkclean(new);
+	} while (!try_cmpxchg(&ptep->pte, &old.pte, new.pte));
+}
+
+#define clear_marked_ptes clear_marked_ptes
+static __always_inline void clear_marked_ptes(struct vm_area_struct *vma,
+					      unsigned long base, pte_t *table,
+					      const unsigned long *marked,
+					      cydp_t flags)
+{
+	unsigned long word, bit;
+	unsigned int i;
+
+	for (i = 0; i < PTRS_PER_PTE; i += BITS_PER_LONG) {
+		word = READ_ONCE(marked[i / BITS_PER_LONG]);
+		for (; word; word &= word - 1) {
+			bit = __ffs(word);
+			clear_bits_in_place(table + i + bit, flags);
+		}
+	}
 }
 
 /*

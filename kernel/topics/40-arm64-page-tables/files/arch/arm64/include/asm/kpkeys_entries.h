@@ -22,6 +22,8 @@ struct mm_struct;
 	(((value) & ~__phys_to_pte_val(__pte_to_phys(__pte(value)))) |	\
 	 __phys_to_pte_val(table))
 
+#define kpkeys_present_pfn(pte)	pte_pfn(pte)
+
 #define kpkeys_is_linear(addr)	__is_lm_address((unsigned long)(addr))
 
 /* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */

@@ -5,7 +5,6 @@
 
 /* Both know about contiguous entries. */
 #define take_ptes	get_and_clear_full_ptes
-#define put_back_pte	set_pte_at
 #define write_swap_pte	set_pte_at
 
 #ifdef CONFIG_ARM64_CONTPTE
@@ -24,7 +23,7 @@ static __always_inline void protect_copied_ptes(struct mm_struct *mm,
 						unsigned long addr, pte_t *ptep,
 						pte_t pte, unsigned int nr)
 {
-	if (nr != 1 || pte_cont(pte) || !kpkeys_lazy_mmu_holds())
+	if (nr != 1 || pte_cont(pte) || !kpkeys_section_holds())
 		wrprotect_ptes(mm, addr, ptep, nr);
 	else
 		___ptep_set_wrprotect(mm, addr, ptep, pte);
@@ -43,7 +42,7 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
 					    pte_t pte, unsigned int nr)
 {
-	if (nr != 1 || !kpkeys_lazy_mmu_holds()) {
+	if (nr != 1 || !kpkeys_section_holds()) {
 		set_ptes_held(mm, addr, ptep, pte, nr);
 		return true;
 	}
@@ -59,7 +58,7 @@ static __always_inline pte_t take_changed_pte(struct vm_area_struct *vma,
 					      unsigned long addr, pte_t *ptep)
 {
 	if (alternative_has_cap_unlikely(ARM64_WORKAROUND_2645198) ||
-	    !kpkeys_lazy_mmu_holds())
+	    !kpkeys_section_holds())
 		return ptep_modify_prot_start(vma, addr, ptep);
 	contpte_try_unfold(vma->vm_mm, addr, ptep, __ptep_get(ptep));
 	return ___ptep_get_and_clear(vma->vm_mm, addr, ptep);
