@@ -51,13 +51,13 @@ static void read_counters(struct counts *counts)
 }
 
 enum operation {
-	READER, TOUCH, FORK, EXIT, MPROTECT, MUNMAP, FORK_EXEC, SYSCALL, EXCEPTION, VMALLOC, VFREE,
-	RANDOM, KEY_BLOCK,
+	READER, TOUCH, FORK, EXIT, MPROTECT, MREMAP, MUNMAP, MADVISE, FORK_EXEC, SYSCALL, EXCEPTION,
+	VMALLOC, VFREE, RANDOM, KEY_BLOCK,
 };
 
 static const char * const operations[] = {
-	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "munmap-64m", "fork-exec",
-	"syscall", "exception", "vmalloc-64", "vfree-64", "random", "key-block",
+	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "mremap-64m", "munmap-64m",
+	"madvise-64m", "fork-exec", "syscall", "exception", "vmalloc-64", "vfree-64", "random", "key-block",
 };
 
 static void start(enum operation operation)
@@ -186,18 +186,26 @@ static char *map_aligned(void)
 	return memory + skip;
 }
 
+static void move(char *from, char *to)
+{
+	if (mremap(from, REGION, REGION, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		exit(2);
+}
+
+/* It moves to where no table can be moved as a whole, and back. */
 static void bench_region(void)
 {
-	struct counts touched, forked, exited, protected, unmapped;
+	struct counts touched, forked, exited, protected, moved, unmapped;
 	int round;
 
 	clear(&touched);
 	clear(&forked);
 	clear(&exited);
 	clear(&protected);
+	clear(&moved);
 	clear(&unmapped);
 	for (round = 0; round < ROUNDS; round++) {
-		char *memory = map_aligned();
+		char *memory = map_aligned(), *place;
 		struct child child;
 
 		prepare_child(&child);
@@ -215,6 +223,12 @@ static void bench_region(void)
 		start(MPROTECT);
 		mprotect(memory, REGION, PROT_READ);
 		stop(&protected);
+		place = map_aligned() + PAGE_SIZE;
+		start(MREMAP);
+		move(memory, place);
+		stop(&moved);
+		move(place, memory);
+		munmap(place - PAGE_SIZE, PAGE_SIZE);
 		start(MUNMAP);
 		munmap(memory, REGION);
 		stop(&unmapped);
@@ -223,7 +237,27 @@ static void bench_region(void)
 	tell(FORK, &forked, 1);
 	tell(EXIT, &exited, 1);
 	tell(MPROTECT, &protected, 1);
+	tell(MREMAP, &moved, 1);
 	tell(MUNMAP, &unmapped, 1);
+}
+
+static void bench_madvise(void)
+{
+	struct counts freed;
+	int round;
+
+	clear(&freed);
+	for (round = 0; round < ROUNDS; round++) {
+		char *memory = map_aligned();
+
+		madvise(memory, REGION, MADV_NOHUGEPAGE);
+		touch(memory);
+		start(MADVISE);
+		madvise(memory, REGION, MADV_FREE);
+		stop(&freed);
+		munmap(memory, REGION);
+	}
+	tell(MADVISE, &freed, 1);
 }
 
 static void repeat(enum operation operation, void (*function)(void), long times)
@@ -361,6 +395,7 @@ int main(int argc, char **argv)
 	bench_region();
 	result_ok("64 MiB");
 	repeat(FORK_EXEC, exec_nothing, EXECS);
+	bench_madvise();
 	repeat(SYSCALL, call_kernel, SYSCALLS);
 	if (pipe(fds))
 		return 2;

@@ -31,7 +31,18 @@ enforce = "LANDED"
 what = "changes a path"
 needs = ["CONFIG_MODULES", "smp"]
 """
-OPERATIONS = ("fork-64m", "munmap-64m", "mprotect-64m", "exit-64m", "vmalloc-64", "vfree-64", "syscall", "exception")
+OPERATIONS = (
+    "fork-64m",
+    "munmap-64m",
+    "mprotect-64m",
+    "mremap-64m",
+    "madvise-64m",
+    "exit-64m",
+    "vmalloc-64",
+    "vfree-64",
+    "syscall",
+    "exception",
+)
 
 
 @pytest.fixture
