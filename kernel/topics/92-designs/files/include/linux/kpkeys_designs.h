@@ -10,6 +10,7 @@
 
 #include <linux/percpu-defs.h>
 #include <linux/types.h>
+#include <asm/percpu.h>
 
 struct page;
 
