@@ -219,21 +219,20 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 }
 
 /**
- * change_ptes - change permissions of entries, up to one that its caller changes
+ * __change_ptes - change permissions of entries, up to one that its caller changes
  * @change: to what; says afterwards what was done, in addition to before
  * @pte: the first entry, under the lock of its table
  * @addr: what it maps
  * @end: where the last one's mapping ends, in the same table
  *
- * Return: what that one maps, or @end. Where nothing is protected that is @addr.
+ * Return: what that one maps, or @end.
  */
-unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
-			  unsigned long addr, unsigned long end)
+unsigned long __change_ptes(struct ptes_change *change, pte_t *pte,
+			    unsigned long addr, unsigned long end)
 {
 	pte_t first = ptep_get(pte);
 
-	if (!kpkeys_pgtables_enabled() ||
-	    (!pte_present(first) && !is_left(first, change->flags)))
+	if (!pte_present(first) && !is_left(first, change->flags))
 		return addr;
 	return change_in_section(change, pte, addr, end);
 }
