@@ -69,21 +69,24 @@ class SeriesBuild:
         write_whole(self.tree / WRITTEN, "\n".join(plan.files).encode())
         steps = steps_of(plan)
         points = sample(steps, self.arch.name, POINTS)
-        count, dirty, unlinked, configured = 0, False, False, False
+        count, unlinked, configured = 0, False, False
+        fresh: set[str] = set()  # what changed since it was last compiled
         failed: list[ToolError] = []
         for number, (each, patch) in enumerate(zip(steps, patches, strict=True)):
             changed = self._take(repository, patch)
-            if any(concerns(path, self.arch.name) for path in changed):
-                dirty = unlinked = True
+            fresh.update(path for path in changed if concerns(path, self.arch.name))
+            unlinked |= bool(fresh)
             configured &= not any(Path(path).name.startswith("Kconfig") for path in changed)
             whole = every and unlinked and ends_topic(steps, number)
-            if whole or (dirty and (every or number in points)):
+            if whole or (fresh and (every or number in points)):
                 commit = f"{number + 1} of {len(steps)} ({each.topic}: {each.subject})"
+                targets = [self.arch.target] if whole else self._folders(fresh if every else set())
                 try:
-                    self._compile(commit, configured, [self.arch.target] if whole else self._folders(plan, every))
+                    self._compile(commit, configured, targets)
                 except ToolError as error:
                     failed.append(error)
-                count, dirty, unlinked, configured = count + 1, False, not whole, True
+                count, unlinked, configured = count + 1, not whole, True
+                fresh.clear()
         if failed:
             raise ToolError("\n".join(error.message for error in failed), failed[0].advice)
         return count
@@ -97,11 +100,11 @@ class SeriesBuild:
             write_whole(self.tree / path, (repository.folder / path).read_bytes())
         return changed
 
-    def _folders(self, plan: Plan, every: bool) -> list[str]:
-        """Folders of what the series touches, or for a sample those that most of it is in."""
-        memory = {"mm/kpkeys/", f"arch/{self.arch.name}/mm/"}
-        touched = {f"{PurePosixPath(path).parent}/" for path in plan.files if concerns(path, self.arch.name)}
-        folders = memory | touched if every else memory
+    def _folders(self, changed: set[str]) -> list[str]:
+        """Folders that most of the series is in, and those of what changed; all of mm where that is a header."""
+        folders = {"mm/kpkeys/", f"arch/{self.arch.name}/mm/"} | {f"{PurePosixPath(path).parent}/" for path in changed}
+        if any(path.endswith(".h") for path in changed):
+            folders.add("mm/")
         return outermost(name for name in folders if (self.tree / name / "Makefile").is_file()) or ["mm/"]
 
     def _compile(self, commit: str, configured: bool, targets: list[str]) -> None:
