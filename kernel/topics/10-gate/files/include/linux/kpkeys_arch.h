@@ -10,6 +10,7 @@
 #include <linux/mm_types.h>
 #include <linux/pgtable.h>
 #include <linux/range.h>
+#include <linux/string.h>
 
 struct pt_regs;
 
@@ -60,6 +61,14 @@ struct kpkeys_leaf {
 	int		pkey;
 	bool		constant;
 };
+
+/*
+ * Clear a page, in a section. What a call would save on the stack could be changed
+ * there: it has to save nothing.
+ */
+#ifndef arch_kpkeys_clear_page
+#define arch_kpkeys_clear_page(page)	memset(page, 0, PAGE_SIZE)
+#endif
 
 /**
  * enum kpkeys_resume - how code goes on that an exception moved

@@ -42,6 +42,8 @@ struct kpkeys_node {
 	unsigned long		nr_orphans;
 };
 
+struct kpkeys_region;
+
 #define KPKEYS_MAX_ARRIVALS	16	/* blocks that one search serves */
 #define KPKEYS_MODULES	BIT(KPKEYS_MAX_ARRIVALS)
 #define KPKEYS_LEAVERS	BIT(KPKEYS_MAX_ARRIVALS + 1)
@@ -94,6 +96,7 @@ struct kpkeys_arrivals {
  * @keyings: how often something was keyed
  * @roots_gone: roots of mms that are gone, until no CPU runs on them
  * @proving: a violation is expected, once, while the kernel starts
+ * @boot_regions: those of the depots, until there is a table of frames
  * @node: the depots
  */
 struct kpkeys_state {
@@ -107,6 +110,7 @@ struct kpkeys_state {
 	atomic64_t		keyings;
 	unsigned long		roots_gone;
 	bool			proving;
+	struct kpkeys_region	*boot_regions;
 	struct kpkeys_node	node[MAX_NUMNODES];
 } __aligned(PAGE_SIZE);
 
@@ -176,17 +180,12 @@ DECLARE_PER_CPU(struct irq_work, kpkeys_refusal_work);
 enum kpkeys_put { KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_GONE };
 
 bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to);
-bool kpkeys_table_take(const void *page);
-enum kpkeys_put kpkeys_table_put(const void *page);
 bool kpkeys_root_is_gone(const void *pgd);
 void kpkeys_root_in_use(unsigned long pfn);
-bool kpkeys_root_bury(const void *page);
-bool kpkeys_ptp_bury(void *pgd);
 void kpkeys_bury_roots(void);
 bool kpkeys_table_is_free(const void *page);
 bool kpkeys_table_keep(const void *page);
 bool kpkeys_table_is_kept(const void *page);
-void kpkeys_table_release(const void *page);
 bool kpkeys_table_leave(unsigned long pfn);
 bool kpkeys_link_root(const pgd_t *pgd);
 void kpkeys_unlink_root(const pgd_t *pgd);
@@ -204,7 +203,6 @@ void kpkeys_arrivals_settle(void);
 void kpkeys_arrivals_begin(void);
 int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey);
 void kpkeys_arrivals_search(void);
-bool kpkeys_has_arrived(const void *addr, unsigned int nr);
 void kpkeys_arrivals_end(void);
 void kpkeys_arrivals_add_modules(void);
 bool kpkeys_arrivals_leave(unsigned long pfn);

@@ -105,8 +105,25 @@ static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 	return kpkeys_frame_byte(pfn) & KPKEYS_FRAME_KIND;
 }
 
-/* For the architecture, and what it implements. */
-enum kpkeys_frame kpkeys_frame_of_key(int pkey);
+/**
+ * kpkeys_frame_of_key - what a page with a key is
+ * @pkey: KPKEYS_PKEY_*
+ */
+static __always_inline enum kpkeys_frame kpkeys_frame_of_key(int pkey)
+{
+	switch (pkey) {
+	case KPKEYS_PKEY_DEFAULT:
+		return KPKEYS_FRAME_ORDINARY;
+	case KPKEYS_PKEY_PGTABLES:
+		return KPKEYS_FRAME_TABLE;
+	case KPKEYS_PKEY_STATE:
+		return KPKEYS_FRAME_STATE;
+	default:
+		return KPKEYS_FRAME_SECRET;
+	}
+}
+
+/* What the architecture implements. */
 bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame);
 
 static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pkey)

@@ -8,8 +8,7 @@
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
-#include <linux/bitmap.h>
-#include <linux/err.h>
+#include <linux/bitops.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -104,29 +103,6 @@ int kpkeys_block_key(void *addr, unsigned int order, int pkey)
 	return ret;
 }
 
-/**
- * kpkeys_block_has_key - is all of it keyed?
- * @addr: the first page
- * @size: bytes, whole pages
- * @pkey: KPKEYS_PKEY_*
- *
- * Ask this inside the guard that first believes what is in it: its address
- * waited in ordinary memory while the TLBs were flushed.
- */
-bool kpkeys_block_has_key(const void *addr, size_t size, int pkey)
-{
-	unsigned long start = (unsigned long)addr, end = start + size, step;
-
-	if (!virt_addr_valid(addr))
-		return false;
-	for (; start < end; start = ALIGN_DOWN(start, step) + step) {
-		step = max(arch_kpkeys_mapping_size(start), PAGE_SIZE);
-		if (arch_kpkeys_addr_pkey(start) != pkey)
-			return false;
-	}
-	return true;
-}
-
 static void *alloc_keyed(int nid, nodemask_t *nodes, gfp_t gfp,
 			 unsigned int order)
 {
@@ -138,113 +114,100 @@ static void *alloc_keyed(int nid, nodemask_t *nodes, gfp_t gfp,
 }
 
 /* Whatever stood there was written without the key: it is not looked at. */
-static struct kpkeys_region *init_region(void *addr)
+static __always_inline struct kpkeys_region *new_region(void *addr)
 {
 	struct kpkeys_region *region = addr;
 
-	guard(kpkeys_hardened_pgtables)();
-	if (!kpkeys_has_ptp_key(addr) || !kpkeys_has_arrived(addr, 1)) {
-		kpkeys_freelist_error("new block", addr);
-		return ERR_PTR(-EEXIST);
-	}
 	memset(region, 0, sizeof(*region));
 	INIT_LIST_HEAD(&region->list);
 	region->index = region_index(addr);
 	region->nid = page_to_nid(virt_to_page(addr));
+	if (!no_table) {
+		region->next = kpkeys_state.boot_regions;
+		kpkeys_state.boot_regions = region;
+	}
 	return region;
 }
 
 /* The first chunk spends its first page on the header. */
-static void spend_header(struct kpkeys_region *region)
+static __always_inline void spend_header(struct kpkeys_region *region)
 {
 	__clear_bit(page_slot(region), region->free);
-	kpkeys_table_keep(region);
+	kpkeys_change_frame_now(kpkeys_linear_pfn(region), FREE, HEADER);
 	region->nr_free--;
 	node_of(region->nid)->nr_free--;
 	kpkeys_state.nr_regions++;
 }
 
-static int own_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
+static __always_inline void own_pages(struct kpkeys_region *region, void *addr,
+				      unsigned int nr)
 {
-	unsigned int first = page_slot(addr), end = first + nr;
+	struct kpkeys_node *node = node_of(region->nid);
+	unsigned int i;
 
-	if (end > KPKEYS_REGION_PAGES ||
-	    find_next_bit(region->owned, end, first) < end ||
-	    !kpkeys_has_arrived(addr, nr) ||
-	    !kpkeys_block_has_key(addr, nr * PAGE_SIZE, KPKEYS_PKEY_PGTABLES)) {
-		kpkeys_freelist_error("new block", addr);
-		return -EEXIST;
+	for (i = page_slot(addr); i < page_slot(addr) + nr; i++) {
+		__set_bit(i, region->owned);
+		__set_bit(i, region->free);
 	}
-	bitmap_set(region->owned, first, nr);
-	bitmap_set(region->free, first, nr);
 	region->nr_owned += nr;
 	region->nr_free += nr;
-	node_of(region->nid)->nr_free += nr;
-	node_of(region->nid)->nr_owned += nr;
+	node->nr_free += nr;
+	node->nr_owned += nr;
 	kpkeys_state.region_pages += nr;
 	if (region == addr)
 		spend_header(region);
 	kpkeys_relink(region);
-	return 0;
 }
 
-/* Where it is waited for a lock. */
-static bool is_header(const struct kpkeys_region *region, const void *addr)
+static __always_inline bool owns_any(const struct kpkeys_region *region,
+				     unsigned int first, unsigned int nr)
 {
-	return kpkeys_has_ptp_key(region) &&
-	       (region == addr || kpkeys_table_is_kept(region)) &&
-	       region->index == region_index(addr);
+	for (; nr; nr--, first++)
+		if (test_bit(first, region->owned))
+			return true;
+	return false;
 }
 
-static int link_pages(struct kpkeys_region *region, void *addr, unsigned int nr)
+/* Where they are, and how many, waited for a lock. */
+static __always_inline bool are_fit(void *addr, unsigned int nr)
 {
-	int nid, ret;
+	return PAGE_ALIGNED(addr) && page_slot(addr) + nr <= KPKEYS_REGION_PAGES &&
+	       kpkeys_has_arrived(addr, nr) &&
+	       kpkeys_are_new(addr, nr, KPKEYS_PKEY_PGTABLES);
+}
+
+/* Returns the node that they are on. */
+static noinline __flatten int link_pages(void *addr, unsigned int nr)
+{
+	struct kpkeys_region *region;
+	int nid = -EEXIST;
 
 	guard(irqsave)();
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(region);
 	kpkeys_reread(addr);
 	kpkeys_reread(nr);
-	if (!is_header(region, addr))
+	if (!are_fit(addr, nr))
 		return -EEXIST;
-	nid = region->nid;
-	kpkeys_node_lock(nid);
-	ret = own_pages(region, addr, nr);
-	kpkeys_node_unlock(nid);
-	return ret ?: nid;
-}
-
-/* Without memory for the index the block goes back. */
-static int publish_new(void *addr, unsigned int nr)
-{
-	struct kpkeys_region *region = init_region(addr);
-	int ret;
-
-	if (IS_ERR(region))
-		return PTR_ERR(region);
-	ret = xa_err(xa_store(&kpkeys_regions, region_index(addr), region,
-			      GFP_ATOMIC));
-	if (ret) {
-		kpkeys_block_free(addr, nr);
-		return ret;
+	kpkeys_reread(addr);
+	region = kpkeys_find_region(addr) ?: new_region(addr);
+	kpkeys_node_lock(region->nid);
+	if (!owns_any(region, page_slot(addr), nr)) {
+		own_pages(region, addr, nr);
+		nid = region->nid;
 	}
-	ret = link_pages(region, addr, nr);
-	if (ret < 0)
-		xa_erase(&kpkeys_regions, region_index(addr));
-	return ret;
+	kpkeys_node_unlock(region->nid);
+	return nid;
 }
 
 /* Returns the node it is on. What is not sound is left alone for good. */
 static int publish(void *addr, unsigned int nr)
 {
-	struct kpkeys_region *region;
 	int ret;
 
-	scoped_guard(mutex, &kpkeys_regions_lock) {
-		region = kpkeys_find_region(addr);
-		ret = region ? link_pages(region, addr, nr) :
-			       publish_new(addr, nr);
-	}
+	scoped_guard(mutex, &kpkeys_regions_lock)
+		ret = link_pages(addr, nr);
+	if (ret < 0)
+		kpkeys_freelist_error("new block", addr);
 	kpkeys_freelist_report();
 	return ret;
 }

@@ -14,6 +14,7 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 
+#include "arrivals.h"
 #include "internal.h"
 
 #define FLUSH_TRIES	50	/* a tick each; a CPU that starts needs some */
@@ -59,21 +60,6 @@ void kpkeys_cpu_leaves(void)
 	raw_cpu_write(kpkeys_cpu.in_use, false);
 }
 
-/* By what is read-only after init: nr_cpu_ids and all other masks change. */
-static int late_cpu(s64 nr)
-{
-	const struct kpkeys_cpu *each;
-	int cpu;
-
-	for_each_set_bit(cpu, cpumask_bits(cpu_possible_mask),
-			 BITS_PER_TYPE(struct cpumask)) {
-		each = per_cpu_ptr(&kpkeys_cpu, cpu);
-		if (READ_ONCE(each->in_use) && READ_ONCE(each->flushed) < nr)
-			return cpu;
-	}
-	return -1;
-}
-
 /**
  * kpkeys_in_force - may what was keyed be believed?
  *
@@ -82,7 +68,7 @@ static int late_cpu(s64 nr)
  */
 bool kpkeys_in_force(void)
 {
-	return late_cpu(kpkeys_nr_keyings()) < 0 ||
+	return late_for_keys() < 0 ||
 	       kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
@@ -92,7 +78,7 @@ bool kpkeys_in_force(void)
  */
 bool kpkeys_have_flushed(s64 nr)
 {
-	return late_cpu(nr) < 0;
+	return late_cpu(&nr) < 0;
 }
 
 static void report_late(int cpu)
@@ -108,7 +94,7 @@ static bool wait_for_cpus(void)
 	unsigned int tries;
 	int cpu;
 
-	for (tries = 0; (cpu = late_cpu(kpkeys_nr_keyings())) >= 0; tries++) {
+	for (tries = 0; (cpu = late_for_keys()) >= 0; tries++) {
 		if (tries == FLUSH_TRIES)
 			break;
 		if (tries)

@@ -26,6 +26,7 @@
 #include <asm/kpkeys_entries.h>
 
 #include "internal.h"
+#include "tables.h"
 
 /* Memory may be plugged in behind what is there. */
 #define LEAST_SPAN	(1UL << (38 - PAGE_SHIFT))
@@ -35,26 +36,7 @@ struct kpkeys_frames kpkeys_frames __ro_after_init;
 /* Where there is no memory. */
 u8 *kpkeys_no_frames __ro_after_init;
 
-
 /* ---- what frames are ---- */
-
-/**
- * kpkeys_frame_of_key - what a page with a key is
- * @pkey: KPKEYS_PKEY_*
- */
-enum kpkeys_frame kpkeys_frame_of_key(int pkey)
-{
-	switch (pkey) {
-	case KPKEYS_PKEY_DEFAULT:
-		return KPKEYS_FRAME_ORDINARY;
-	case KPKEYS_PKEY_PGTABLES:
-		return KPKEYS_FRAME_TABLE;
-	case KPKEYS_PKEY_STATE:
-		return KPKEYS_FRAME_STATE;
-	default:
-		return KPKEYS_FRAME_SECRET;
-	}
-}
 
 /* What is entered stays what it is: where this is may have been a lie. */
 static void set_run(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)

@@ -19,39 +19,6 @@
 
 #define BATCH	(KPKEYS_MAG_SIZE / 2)
 
-/* Nothing that does not carry the key is ever handed out. */
-static bool is_sound(void *addr)
-{
-	if (!virt_addr_valid(addr) ||
-	    arch_kpkeys_addr_pkey((unsigned long)addr) != KPKEYS_PKEY_PGTABLES) {
-		kpkeys_freelist_error("free page without the key", addr);
-		return false;
-	}
-	if (!kpkeys_table_take(addr)) {
-		kpkeys_freelist_error("page that is not free", addr);
-		return false;
-	}
-	return true;
-}
-
-/* What is not sound is left alone for good; the other half is not lost. */
-static bool are_sound(void *addr, unsigned int order)
-{
-	void *second = addr + PAGE_SIZE;
-	bool sound = is_sound(addr), both;
-
-	if (likely(!order))
-		return sound;
-	both = is_sound(second);
-	if (sound && both)
-		return true;
-	if (sound || both) {
-		kpkeys_table_put(sound ? addr : second);
-		kpkeys_depot_put(sound ? addr : second);
-	}
-	return false;
-}
-
 static void clean(struct page *page)
 {
 	set_page_private(page, 0);
@@ -60,37 +27,108 @@ static void clean(struct page *page)
 	INIT_LIST_HEAD(&page->lru);
 }
 
-static void *mag_pop(int nid, bool reserve)
-{
-	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
+/* ---- pages out ---- */
 
-	if (n)
-		kpkeys_count(pool_hits, 1);
-	else
-		n = kpkeys_depot_fill(nid, reserve, BATCH);
-	if (!n)
-		return NULL;
-	raw_cpu_write(kpkeys_cpu.mag.nr, n - 1);
-	return raw_cpu_read(kpkeys_cpu.mag.page[n - 1]);
+/**
+ * struct taken - what a section took
+ * @page: cleared, or half of what was to be taken if the other is @bad
+ * @bad: a page that is not free, whatever waits there: left alone for good
+ */
+struct taken {
+	void		*page;
+	const void	*bad;
+};
+
+/* Whatever @gfp says: it may come from ordinary memory. */
+static __always_inline void clear(void *page)
+{
+	arch_kpkeys_clear_page(page);
 }
 
-static void mag_push(void *addr)
+/* This CPU's magazine, which holds pages of the local node, or NULL. */
+static noinline __flatten struct taken take_from_magazine(void)
 {
-	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
+	unsigned int n;
+	void *page;
 
-	if (n == KPKEYS_MAG_SIZE)
-		while (n > BATCH)
-			kpkeys_depot_put(raw_cpu_read(kpkeys_cpu.mag.page[--n]));
-	raw_cpu_write(kpkeys_cpu.mag.page[n], addr);
-	raw_cpu_write(kpkeys_cpu.mag.nr, n + 1);
+	guard(kpkeys_hardened_pgtables)();
+	n = raw_cpu_read(kpkeys_cpu.mag.nr);
+	n -= !!n;
+	raw_cpu_write(kpkeys_cpu.mag.nr, n);
+	n %= KPKEYS_MAG_SIZE;
+	page = raw_cpu_read(kpkeys_cpu.mag.page[n]);
+	raw_cpu_write(kpkeys_cpu.mag.page[n], NULL);
+	if (!kpkeys_table_take(page))
+		return (struct taken){ .bad = page };
+	clear(page);
+	return (struct taken){ page };
+}
+
+static __always_inline struct taken take_both(void *page)
+{
+	void *second = page + PAGE_SIZE;
+	bool ok = kpkeys_table_take(page), both = kpkeys_table_take(second);
+
+	if (!ok || !both)
+		return (struct taken){ ok ? page : both ? second : NULL, ok ? second : page };
+	clear(page);
+	clear(second);
+	return (struct taken){ page };
+}
+
+static noinline __flatten struct taken take_from_depot(unsigned int order, int nid,
+						       bool reserve)
+{
+	void *page;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(nid);
+	kpkeys_reread(order);
+	page = kpkeys_depot_take(nid, order, reserve);
+	if (!page)
+		return (struct taken){};
+	if (order)
+		return take_both(page);
+	if (!kpkeys_table_take(page))
+		return (struct taken){ .bad = page };
+	clear(page);
+	return (struct taken){ page };
+}
+
+static struct taken take_local(int nid, bool reserve)
+{
+	if (raw_cpu_read(kpkeys_cpu.mag.nr))
+		kpkeys_count(pool_hits, 1);
+	else if (!kpkeys_depot_fill(nid, reserve, BATCH))
+		return (struct taken){};
+	return take_from_magazine();
+}
+
+static void put(struct page **tables, unsigned int nr, bool local);
+
+/* What is not sound is left alone for good; the other half is not lost. */
+static void leave_bad(struct taken taken)
+{
+	struct page *half = taken.page ? virt_to_page(taken.page) : NULL;
+
+	kpkeys_freelist_error("page that is not free", taken.bad);
+	if (half)
+		put(&half, 1, false);
 }
 
 static void *take(unsigned int order, int nid, bool reserve)
 {
-	/* The magazine holds pages of the local node. */
-	if (!order && nid == numa_mem_id())
-		return mag_pop(nid, reserve);
-	return kpkeys_depot_take(nid, order, reserve);
+	struct taken taken;
+
+	for (;;) {
+		if (!order && nid == numa_mem_id())
+			taken = take_local(nid, reserve);
+		else
+			taken = take_from_depot(order, nid, reserve);
+		if (likely(!taken.bad))
+			return taken.page;
+		leave_bad(taken);
+	}
 }
 
 static void *take_cleared(unsigned int order, int nid, gfp_t gfp)
@@ -101,14 +139,7 @@ static void *take_cleared(unsigned int order, int nid, gfp_t gfp)
 	void *addr;
 
 	local_irq_save(flags);
-	scoped_guard(kpkeys_hardened_pgtables) {
-		do {
-			addr = take(order, nid, reserve);
-		} while (addr && !are_sound(addr, order));
-		/* Whatever @gfp says: it may come from ordinary memory. */
-		if (addr)
-			memset(addr, 0, PAGE_SIZE << order);
-	}
+	addr = take(order, nid, reserve);
 	kpkeys_freelist_report();
 	local_irq_restore(flags);
 	return addr;
@@ -217,68 +248,42 @@ static void *take_or_refill(unsigned int order, int wanted, gfp_t gfp)
 	return addr;
 }
 
-/* In a section. */
-static bool put_page_back(void *addr, bool local)
+/* ---- pages back ---- */
+
+/* In a section. What does not fit into the magazine goes to the depot. */
+static __always_inline bool put_table(void *page, bool local)
 {
-	enum kpkeys_put put = kpkeys_table_put(addr);
+	enum kpkeys_put put = kpkeys_table_put(page);
+	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
 
 	if (put != KPKEYS_PUT_FREE)
 		return put == KPKEYS_PUT_GONE;
 	if (want_init_on_free())
-		memset(addr, 0, PAGE_SIZE);
-	if (local)
-		mag_push(addr);
-	else
-		kpkeys_depot_put(addr);
-	return true;
-}
-
-/**
- * kpkeys_ptp_bury - take a root back that was freed before
- * @pgd: the table
- *
- * In a section, interrupts off.
- *
- * Return: false if a CPU still runs on it: it is lost.
- */
-bool kpkeys_ptp_bury(void *pgd)
-{
-	void *addr = pgd, *end = pgd + KPKEYS_ROOT_SIZE;
-
-	for (; addr < end; addr += PAGE_SIZE) {
-		if (!kpkeys_root_bury(addr))
-			return false;
-		if (want_init_on_free())
-			memset(addr, 0, PAGE_SIZE);
-		kpkeys_depot_put(addr);
+		clear(page);
+	if (!local || n >= KPKEYS_MAG_SIZE) {
+		kpkeys_depot_put(page);
+		return true;
 	}
+	raw_cpu_write(kpkeys_cpu.mag.page[n], page);
+	raw_cpu_inc(kpkeys_cpu.mag.nr);
 	return true;
 }
 
-/* Returns the page that cannot go back, or NULL. It does not keep the other. */
-static void *put_pages(struct page *page, unsigned int order)
+/*
+ * Returns the page that cannot go back, or NULL. It does not keep the others.
+ * Those of node @nid go to the magazine.
+ */
+static noinline __flatten const void *put_tables(struct page **tables, unsigned int nr,
+						 int nid)
 {
-	bool local = !order && page_to_nid(page) == numa_mem_id();
-	void *addr = page_address(page), *end = addr + (PAGE_SIZE << order);
-	void *bad = NULL;
-
-	guard(kpkeys_hardened_pgtables)();
-	for (; addr < end; addr += PAGE_SIZE)
-		if (!put_page_back(addr, local))
-			bad = addr;
-	return bad;
-}
-
-/* The same for tables one by one. */
-static void *put_tables(struct page **tables, unsigned int nr)
-{
-	void *addr, *bad = NULL;
+	const void *bad = NULL;
+	struct page *page;
 
 	guard(kpkeys_hardened_pgtables)();
 	for (; nr; nr--, tables++) {
-		addr = page_address(*tables);
-		if (!put_page_back(addr, page_to_nid(*tables) == numa_mem_id()))
-			bad = addr;
+		page = READ_ONCE(*tables);
+		if (!put_table(page_address(page), page_to_nid(page) == nid))
+			bad = page_address(page);
 	}
 	return bad;
 }
@@ -290,30 +295,26 @@ static void refuse_free(const void *bad)
 	kpkeys_refuse("free", kpkeys_frame_name(PHYS_PFN(__pa(bad))), bad, NULL);
 }
 
-static void give_back(struct page *page, unsigned int order)
+/* @local: to the magazine of this CPU, where pages are of its node. */
+static void put(struct page **tables, unsigned int nr, bool local)
 {
 	unsigned long flags;
-	void *bad;
+	const void *bad;
 
 	local_irq_save(flags);
-	bad = put_pages(page, order);
+	bad = put_tables(tables, nr, local ? numa_mem_id() : NUMA_NO_NODE);
 	if (bad)
 		refuse_free(bad);
 	kpkeys_freelist_report();
 	local_irq_restore(flags);
 }
 
-static void give_back_tables(struct page **tables, unsigned int nr)
+/* Pairs stay together. */
+static void give_back(struct page *page, unsigned int order)
 {
-	unsigned long flags;
-	void *bad;
+	struct page *tables[] = { page, page + 1 };
 
-	local_irq_save(flags);
-	bad = put_tables(tables, nr);
-	if (bad)
-		refuse_free(bad);
-	kpkeys_freelist_report();
-	local_irq_restore(flags);
+	put(tables, 1U << order, !order);
 }
 
 struct page *kpkeys_ptp_alloc(gfp_t gfp, unsigned int order, int nid)
@@ -355,7 +356,7 @@ void kpkeys_ptp_free_tables(struct page **tables, unsigned int nr)
 		memcg_kmem_uncharge_page(tables[i], 0);
 	for (i = 0; i < nr; i += n) {
 		n = min(nr - i, BATCH);
-		give_back_tables(tables + i, n);
+		put(tables + i, n, true);
 	}
 }
 
@@ -393,5 +394,6 @@ unsigned long kpkeys_pool_nr_used(void)
  */
 bool kpkeys_ptp_owns(struct page *page)
 {
-	return kpkeys_has_ptp_key(page_address(page));
+	return arch_kpkeys_addr_pkey((unsigned long)page_address(page)) ==
+	       KPKEYS_PKEY_PGTABLES;
 }

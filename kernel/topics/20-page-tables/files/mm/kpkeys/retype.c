@@ -32,7 +32,7 @@
 
 #include <asm/kpkeys_entries.h>
 
-#include "depot.h"
+#include "arrivals.h"
 #include "internal.h"
 
 #define ENTRIES		(PAGE_SIZE / sizeof(u64))
@@ -41,11 +41,6 @@
 
 /* Who takes pages from the page allocator to key them holds it. */
 static DEFINE_MUTEX(arrivals_lock);
-
-static struct kpkeys_arrivals *arrivals(void)
-{
-	return &kpkeys_state.arrivals;
-}
 
 /* In a section. */
 static __always_inline bool begin_step(void)
@@ -122,16 +117,7 @@ void kpkeys_arrivals_end(void)
 	mutex_unlock(&arrivals_lock);
 }
 
-/* Of tables: those that are not used yet. */
-static bool are_new(unsigned long pfn, unsigned int nr, int pkey)
-{
-	while (nr--)
-		if (kpkeys_frame_byte(pfn++) != kpkeys_frame_of_key(pkey))
-			return false;
-	return true;
-}
-
-static int add(unsigned long pfn, unsigned int nr)
+static __always_inline int add(unsigned long pfn, unsigned int nr)
 {
 	unsigned int i = READ_ONCE(arrivals()->nr);
 
@@ -154,22 +140,21 @@ static int add(unsigned long pfn, unsigned int nr)
  * Return: 0, -EAGAIN if another kpkeys_flush() is due, or -EEXIST if they are
  * not what they were keyed as.
  */
-int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey)
+noinline __flatten int kpkeys_arrivals_add(const void *addr, unsigned int nr,
+					   int pkey)
 {
-	unsigned long pfn;
 	int ret;
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(addr);
 	kpkeys_reread(nr);
-	pfn = PHYS_PFN(__pa(addr));
-	if (!kpkeys_in_force())
+	if (kpkeys_state.mode != KPKEYS_AUDIT &&
+	    late_for_keys() >= 0)
 		return -EAGAIN;
-	if (!kpkeys_block_has_key(addr, nr * PAGE_SIZE, pkey) ||
-	    (kpkeys_frames.nr && !are_new(pfn, nr, pkey)))
+	if (!kpkeys_are_new(addr, nr, pkey))
 		return -EEXIST;
 	wait_for_step();
-	ret = add(pfn, nr);
+	ret = add(kpkeys_linear_pfn(addr), nr);
 	end_step();
 	return ret;
 }
@@ -212,11 +197,6 @@ bool kpkeys_arrivals_leave(unsigned long pfn)
 	return leaves;
 }
 
-static __always_inline bool is_complete(void)
-{
-	return READ_ONCE(arrivals()->next) == kpkeys_frames.nr * KPKEYS_FRAMES_PER_PAGE;
-}
-
 /**
  * kpkeys_modules_are_sound - were all entries asked, and is none that should not be?
  */
@@ -236,41 +216,6 @@ bool kpkeys_modules_may_leave(void)
 {
 	return arrivals()->modules && is_complete() &&
 	       !(arrivals()->mapped & KPKEYS_LEAVERS) && kpkeys_in_force();
-}
-
-static int find_arrival(unsigned long pfn, unsigned long nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++)
-		if (pfn < arrivals()->block[i].pfn + arrivals()->block[i].nr &&
-		    arrivals()->block[i].pfn < pfn + nr)
-			return i;
-	return -1;
-}
-
-/**
- * kpkeys_has_arrived - may pages be used, since nothing else maps them?
- * @addr: the first one
- * @nr: how many
- *
- * Ask this inside the guard that first uses them.
- *
- * Return: true; in audit mode, and before there is a table of frames, always.
- */
-bool kpkeys_has_arrived(const void *addr, unsigned int nr)
-{
-	unsigned long pfn = PHYS_PFN(__pa(addr));
-	int i;
-
-	if (!kpkeys_frames.nr || kpkeys_state.mode == KPKEYS_AUDIT)
-		return true;
-	i = find_arrival(pfn, nr);
-	return i >= 0 && is_complete() &&
-	       kpkeys_have_flushed(arrivals()->keyed) &&
-	       !(arrivals()->mapped & BIT(i)) &&
-	       pfn >= arrivals()->block[i].pfn &&
-	       pfn + nr <= arrivals()->block[i].pfn + arrivals()->block[i].nr;
 }
 
 /* ---- the search ---- */

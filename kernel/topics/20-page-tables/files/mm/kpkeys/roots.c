@@ -165,8 +165,24 @@ static void ask_again(unsigned int nr)
 		root->mm = NOBODY;
 }
 
+/* Returns false if a CPU still runs on it: it is lost. */
+static __always_inline bool bury_pages(void *pgd)
+{
+	void *page = pgd;
+	unsigned int i;
+
+	for (i = 0; i < KPKEYS_ROOT_SIZE / PAGE_SIZE; i++, page += PAGE_SIZE) {
+		if (!kpkeys_root_bury(page))
+			return false;
+		if (want_init_on_free())
+			arch_kpkeys_clear_page(page);
+		kpkeys_depot_put(page);
+	}
+	return true;
+}
+
 /* With the lock. Returns a root that a CPU runs on. */
-static pgd_t *bury_locked(unsigned int nr)
+static noinline __flatten pgd_t *bury_locked(unsigned int nr)
 {
 	struct kpkeys_root *root;
 	pgd_t *pgd;
@@ -179,7 +195,7 @@ static pgd_t *bury_locked(unsigned int nr)
 		return NULL;
 	kpkeys_state.roots_gone--;
 	push_root(nr);
-	return kpkeys_ptp_bury(pgd) ? NULL : pgd;
+	return bury_pages(pgd) ? NULL : pgd;
 }
 
 static void bury(unsigned int nr)

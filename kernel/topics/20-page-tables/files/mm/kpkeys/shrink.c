@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Regions of the depot that are idle go back to the page allocator, whole. */
-#include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -8,9 +8,46 @@
 
 #include "depot.h"
 
-static bool is_idle(const struct kpkeys_region *region)
+static __always_inline bool is_idle(const struct kpkeys_region *region)
 {
 	return region->nr_free == region->nr_owned - 1;
+}
+
+/* May it go, as far as the node is concerned? In a section, with its lock. */
+static __always_inline bool is_spare(const struct kpkeys_node *node,
+				     const struct kpkeys_region *region)
+{
+	return is_idle(region) && !region->leaving &&
+	       node->nr_owned >= region->nr_owned + node->nr_kept &&
+	       node->nr_free >= region->nr_free + KPKEYS_RESERVE;
+}
+
+/* The emptiest first. */
+static __always_inline struct kpkeys_region *find_spare(struct kpkeys_node *node,
+							unsigned int skip)
+{
+	struct kpkeys_region *region;
+	int i;
+
+	for (i = KPKEYS_OCCUPANCY - 1; i >= 0; i--)
+		list_for_each_entry(region, &node->regions[i], list)
+			if (is_spare(node, region) && !skip--)
+				return region;
+	return NULL;
+}
+
+/* One that may go, behind @skip others. */
+static noinline __flatten struct kpkeys_region *spare_region(int nid, unsigned int skip)
+{
+	struct kpkeys_region *region;
+
+	guard(irqsave)();
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(nid);
+	kpkeys_node_lock(nid);
+	region = find_spare(node_of(nid), skip);
+	kpkeys_node_unlock(nid);
+	return region;
 }
 
 /* Somebody who looked the page up by number may still hold a reference. */
@@ -24,82 +61,125 @@ static bool is_quiet(const struct kpkeys_region *region)
 	return true;
 }
 
-static struct kpkeys_region *unlink_idle(int nid)
+/* Which it is waited in ordinary memory. */
+static __always_inline bool is_header(const struct kpkeys_region *region)
 {
-	struct kpkeys_node *node = node_of(nid);
-	struct kpkeys_region *region;
-	int i;
-
-	for (i = KPKEYS_OCCUPANCY - 1; i >= 0; i--) {
-		list_for_each_entry(region, &node->regions[i], list) {
-			if (!is_idle(region) || !is_quiet(region) ||
-			    node->nr_owned < region->nr_owned + node->nr_kept ||
-			    node->nr_free < region->nr_free + KPKEYS_RESERVE)
-				continue;
-			list_del_init(&region->list);
-			region->leaving = true;
-			node->nr_free -= region->nr_free;
-			node->nr_owned -= region->nr_owned;
-			kpkeys_state.region_pages -= region->nr_owned;
-			kpkeys_state.nr_regions--;
-			return region;
-		}
-	}
-	return NULL;
+	return kpkeys_frame_byte(kpkeys_linear_pfn(region)) == HEADER;
 }
 
-static struct kpkeys_region *unlink_idle_locked(int nid)
+/* Nobody takes a page of it any more. */
+static noinline __flatten bool unlink_region(struct kpkeys_region *region)
 {
-	struct kpkeys_region *region;
+	struct kpkeys_node *node;
+	bool is_ours;
+	int nid;
 
 	guard(irqsave)();
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(region);
+	if (!is_header(region))
+		return false;
+	nid = region->nid;
+	node = node_of(nid);
 	kpkeys_node_lock(nid);
-	region = unlink_idle(nid);
+	is_ours = is_spare(node, region);
+	if (is_ours) {
+		list_del_init(&region->list);
+		region->leaving = true;
+		node->nr_free -= region->nr_free;
+		node->nr_owned -= region->nr_owned;
+		kpkeys_state.region_pages -= region->nr_owned;
+		kpkeys_state.nr_regions--;
+	}
 	kpkeys_node_unlock(nid);
-	return region;
+	return is_ours;
+}
+
+static struct kpkeys_region *unlink_idle(int nid)
+{
+	struct kpkeys_region *region;
+	unsigned int skip;
+
+	for (skip = 0; (region = spare_region(nid, skip)); skip++)
+		if (is_quiet(region) && unlink_region(region))
+			return region;
+	return NULL;
+}
+
+/**
+ * struct run - pages of a region that lie next to each other
+ * @pfn: the first one
+ * @nr: how many
+ */
+struct run {
+	unsigned long	pfn;
+	unsigned long	nr;
+};
+
+static __always_inline struct run run_from(const struct kpkeys_region *region,
+					   unsigned int first)
+{
+	unsigned int end;
+
+	while (first < KPKEYS_REGION_PAGES && !test_bit(first, region->owned))
+		first++;
+	end = first;
+	while (end < KPKEYS_REGION_PAGES && test_bit(end, region->owned))
+		end++;
+	return (struct run){ (region->index << KPKEYS_REGION_ORDER) + first,
+			     end - first };
+}
+
+static __always_inline bool is_in(const struct kpkeys_region *region, struct run run)
+{
+	unsigned long pfn = kpkeys_linear_pfn(region);
+
+	return pfn >= run.pfn && pfn < run.pfn + run.nr;
+}
+
+/* That with the header is the last: the header says which there are. */
+static __always_inline struct run find_run(const struct kpkeys_region *region)
+{
+	struct run run = run_from(region, 0), next;
+
+	next = run_from(region, run.pfn + run.nr -
+				(region->index << KPKEYS_REGION_ORDER));
+	return is_in(region, run) && next.nr ? next : run;
 }
 
 /*
- * The next run of pages to go. That with the header is the last, because the
- * header says which they are: each call asks it, under its key, and has the
- * pages forgotten before they are anybody else's. What the caller keeps
- * while TLBs are flushed is ordinary memory.
+ * The next pages to go. Each call asks the header, under its key, and has them
+ * forgotten before they are anybody else's: what the caller keeps while TLBs are
+ * flushed is ordinary memory.
  */
-static unsigned int next_run(struct kpkeys_region *region, void **addr)
+static noinline __flatten struct run take_run(struct kpkeys_region *region)
 {
-	unsigned int header = page_slot(region), start, end, first = 0, nr = 0;
+	struct run run = {};
+	unsigned long pfn;
 
 	guard(kpkeys_hardened_pgtables)();
-	if (!kpkeys_has_ptp_key(region) || !kpkeys_table_is_kept(region) ||
-	    !region->leaving || region->index != region_index(region)) {
-		kpkeys_freelist_error("region", region);
-		return 0;
-	}
-	for_each_set_bitrange(start, end, region->owned, KPKEYS_REGION_PAGES) {
-		first = start;
-		nr = end - start;
-		if (header < start || header >= end)
-			break;
-	}
-	if (first <= header && header < first + nr)
-		kpkeys_table_release(region);
-	bitmap_clear(region->owned, first, nr);
-	*addr = slot_page(region, first);
-	return nr;
+	kpkeys_reread(region);
+	if (!is_header(region) || !region->leaving)
+		return run;
+	run = find_run(region);
+	for (pfn = run.pfn; pfn < run.pfn + run.nr; pfn++)
+		__clear_bit(pfn & (KPKEYS_REGION_PAGES - 1), region->owned);
+	if (is_in(region, run))
+		kpkeys_change_frame_now(kpkeys_linear_pfn(region), HEADER, FREE);
+	return run;
 }
 
 static void release(struct kpkeys_region *region)
 {
-	void *addr = region;
-	unsigned int nr;
+	struct run run;
 
 	do {
-		nr = next_run(region, &addr);
-		if (nr)
-			kpkeys_block_free(addr, nr);
-	} while (nr && ((void *)region < addr ||
-			(void *)region >= addr + nr * PAGE_SIZE));
+		run = take_run(region);
+		if (run.nr)
+			kpkeys_block_free(pfn_to_kaddr(run.pfn), run.nr);
+	} while (run.nr && !is_in(region, run));
+	if (!run.nr)
+		kpkeys_freelist_error("region", region);
 	kpkeys_freelist_report();
 }
 
@@ -110,10 +190,9 @@ static unsigned long shrink_node(int nid, unsigned long nr_pages)
 
 	mutex_lock(&kpkeys_regions_lock);
 	while (freed < nr_pages) {
-		region = unlink_idle_locked(nid);
+		region = unlink_idle(nid);
 		if (!region)
 			break;
-		xa_erase(&kpkeys_regions, region->index);
 		freed += region->nr_owned;
 		release(region);
 	}

@@ -28,9 +28,7 @@ void *kpkeys_patch_table __ro_after_init;
  */
 bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to)
 {
-	u8 *frame = frame_at(pfn);
-
-	return frame && try_cmpxchg(frame, &from, to);
+	return kpkeys_change_frame_now(pfn, from, to);
 }
 
 /**
@@ -89,51 +87,7 @@ int kpkeys_level_to_search(unsigned long pfn)
 	return min(level_of(frame), KPKEYS_LEVEL_PGD);
 }
 
-/* ---- pages of the pool; in a section ---- */
-
-/**
- * kpkeys_table_take - a page leaves the pool, to become a table
- * @page: its address
- *
- * Return: false if it is not a free one.
- */
-bool kpkeys_table_take(const void *page)
-{
-	u8 *frame = frame_of(page), old = FREE;
-
-	if (unlikely(!no_table))
-		return true;
-	return frame && try_cmpxchg(frame, &old, TAKEN);
-}
-
-static bool is_root(u8 frame)
-{
-	return level_of(frame) == KPKEYS_LEVEL_PGD ||
-	       level_of(frame) == LEVEL_USER_PGD;
-}
-
-/**
- * kpkeys_table_put - a page comes back to the pool
- * @page: its address
- *
- * Return: KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is never a
- * table; KPKEYS_PUT_GONE if it was a root, which kpkeys_root_bury() gives back.
- */
-enum kpkeys_put kpkeys_table_put(const void *page)
-{
-	u8 *frame = frame_of(page), old;
-
-	if (unlikely(!no_table))
-		return KPKEYS_PUT_FREE;
-	if (!frame)
-		return KPKEYS_PUT_REFUSED;
-	old = READ_ONCE(*frame);
-	do {
-		if (!is_table(old) || old == FREE || link_of(old))
-			return KPKEYS_PUT_REFUSED;
-	} while (!try_cmpxchg(frame, &old, is_root(old) ? GONE : FREE));
-	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_FREE;
-}
+/* ---- pages of the pool ---- */
 
 /**
  * kpkeys_root_is_gone - was this a root, and waits for CPUs to leave it?
@@ -156,21 +110,6 @@ void kpkeys_root_in_use(unsigned long pfn)
 
 	if (frame && READ_ONCE(*frame) == GONE)
 		try_cmpxchg(frame, &old, KEPT);
-}
-
-/**
- * kpkeys_root_bury - a page that was a root is free
- * @page: its address
- *
- * In a section, when every CPU has said which root it runs on.
- *
- * Return: false if it is not, or a CPU runs on it.
- */
-bool kpkeys_root_bury(const void *page)
-{
-	u8 *frame = frame_of(page), old = GONE;
-
-	return frame && try_cmpxchg(frame, &old, FREE);
 }
 
 /**
@@ -217,18 +156,6 @@ bool kpkeys_table_is_new(const void *page)
 bool kpkeys_table_is_kept(const void *page)
 {
 	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == KEPT;
-}
-
-/**
- * kpkeys_table_release - such a page may be one again, or leave the pool
- * @page: its address
- */
-void kpkeys_table_release(const void *page)
-{
-	u8 *frame = frame_of(page), old = KEPT;
-
-	if (frame)
-		try_cmpxchg(frame, &old, FREE);
 }
 
 /**

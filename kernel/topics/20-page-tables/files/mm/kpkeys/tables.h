@@ -21,6 +21,7 @@
 #define TAKEN	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_NONE)
 #define KEPT	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)
 #define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was a root */
+#define HEADER	KPKEYS_KERNEL_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)	/* of a region */
 
 /* Until it is there, tables have not been entered, and all is well. */
 #define no_table	kpkeys_no_table
@@ -74,6 +75,80 @@ static __always_inline unsigned long slot_pfn(const void *entry)
 
 	return in_image || kpkeys_is_linear(entry) ?
 	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
+}
+
+/* ---- pages of the pool; in a section, and in line ---- */
+
+static __always_inline bool kpkeys_change_frame_now(unsigned long pfn, u8 from, u8 to)
+{
+	u8 *frame = frame_at(pfn);
+
+	return frame && try_cmpxchg(frame, &from, to);
+}
+
+/**
+ * kpkeys_page_is_free - does a page wait in the pool?
+ * @page: its address
+ *
+ * What does has the key of page tables.
+ */
+static __always_inline bool kpkeys_page_is_free(const void *page)
+{
+	return !no_table || kpkeys_frame_byte(kpkeys_linear_pfn(page)) == FREE;
+}
+
+/**
+ * kpkeys_table_take - a page leaves the pool, to become a table
+ * @page: its address
+ *
+ * Return: false if it is not a free one.
+ */
+static __always_inline bool kpkeys_table_take(const void *page)
+{
+	return unlikely(!no_table) ||
+	       kpkeys_change_frame_now(kpkeys_linear_pfn(page), FREE, TAKEN);
+}
+
+static __always_inline bool is_root(u8 frame)
+{
+	return level_of(frame) == KPKEYS_LEVEL_PGD ||
+	       level_of(frame) == LEVEL_USER_PGD;
+}
+
+/**
+ * kpkeys_table_put - a page comes back to the pool
+ * @page: its address
+ *
+ * Return: KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is never a
+ * table; KPKEYS_PUT_GONE if it was a root, which kpkeys_root_bury() gives back.
+ */
+static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
+{
+	u8 *frame = frame_at(kpkeys_linear_pfn(page)), old;
+
+	if (unlikely(!no_table))
+		return KPKEYS_PUT_FREE;
+	if (!frame)
+		return KPKEYS_PUT_REFUSED;
+	old = READ_ONCE(*frame);
+	do {
+		if (!is_table(old) || old == FREE || link_of(old))
+			return KPKEYS_PUT_REFUSED;
+	} while (!try_cmpxchg(frame, &old, is_root(old) ? GONE : FREE));
+	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_FREE;
+}
+
+/**
+ * kpkeys_root_bury - a page that was a root is free
+ * @page: its address
+ *
+ * When every CPU has said which root it runs on.
+ *
+ * Return: false if it is not, or a CPU runs on it.
+ */
+static __always_inline bool kpkeys_root_bury(const void *page)
+{
+	return kpkeys_change_frame_now(kpkeys_linear_pfn(page), GONE, FREE);
 }
 
 /* links.c */

@@ -196,12 +196,13 @@ static unsigned int take_slot(const void *owner)
 }
 
 /* Whatever stood there was written without the key: it is not looked at. */
-static int init_chunk(struct kpkeys_slot *chunk)
+static noinline __flatten int init_chunk(struct kpkeys_slot *chunk)
 {
 	guard(kpkeys_secret)();
+	kpkeys_reread(chunk);
 	if (!kpkeys_has_arrived(chunk, CHUNK_SIZE / PAGE_SIZE))
 		return -EPERM;
-	if (!kpkeys_block_has_key(chunk, CHUNK_SIZE, KPKEYS_PKEY_SECRET))
+	if (!kpkeys_are_new(chunk, CHUNK_SIZE / PAGE_SIZE, KPKEYS_PKEY_SECRET))
 		return -EEXIST;
 	memset(chunk, 0, CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)chunk->data);
@@ -222,14 +223,17 @@ static int init_chunks(void *addr, unsigned int order)
 	return ret;
 }
 
-static int publish_chunks(void *addr, unsigned int order)
+static noinline __flatten int publish_chunks(void *addr, unsigned int order)
 {
-	void *end = addr + (PAGE_SIZE << order);
 	unsigned int nr;
+	void *end;
 
 	guard(kpkeys_secret)();
+	kpkeys_reread(addr);
+	kpkeys_reread(order);
 	if (!kpkeys_has_arrived(addr, 1U << order))
 		return -EPERM;
+	end = addr + (PAGE_SIZE << order);
 	nr = READ_ONCE(kpkeys_slots.nr_chunks);
 	if (nr + (end - addr) / CHUNK_SIZE > KPKEYS_MAX_CHUNKS)
 		return -ENOSPC;

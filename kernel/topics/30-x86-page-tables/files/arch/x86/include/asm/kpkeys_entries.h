@@ -38,6 +38,12 @@ static __always_inline bool kpkeys_is_linear(const void *addr)
 	       (unsigned long)addr < VMALLOC_START;
 }
 
+/* The page frame; of what is not in the direct map a number that there is not. */
+static __always_inline unsigned long kpkeys_linear_pfn(const void *addr)
+{
+	return ((unsigned long)addr - PAGE_OFFSET) >> PAGE_SHIFT;
+}
+
 /* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
 static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
 {

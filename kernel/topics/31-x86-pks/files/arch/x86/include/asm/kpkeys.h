@@ -72,6 +72,17 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 	return reg;
 }
 
+#define arch_kpkeys_clear_page(page)					\
+do {									\
+	unsigned long __nr = PAGE_SIZE / sizeof(u64);			\
+	void *__to = (page);						\
+									\
+	asm volatile("rep stosq"					\
+		     : "+D" (__to), "+c" (__nr)				\
+		     : "a" (0UL)					\
+		     : "memory");					\
+} while (0)
+
 /* All of struct pt_regs, where ip is in it, and the length of UD2. */
 #define ARCH_KPKEYS_REGS	21
 #define ARCH_KPKEYS_REGS_IP	16

@@ -26,6 +26,9 @@ struct mm_struct;
 
 #define kpkeys_is_linear(addr)	__is_lm_address((unsigned long)(addr))
 
+/* The page frame; of what is not in the linear map a number that there is not. */
+#define kpkeys_linear_pfn(addr)	PHYS_PFN(__lm_to_phys((unsigned long)(addr)))
+
 /* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
 static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
 {

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Whether keys are in force, and what was searched for: in line, for sections
+ * that use new memory.
+ */
+#ifndef _MM_KPKEYS_ARRIVALS_H
+#define _MM_KPKEYS_ARRIVALS_H
+
+#include <linux/bitops.h>
+#include <linux/cpumask.h>
+#include <linux/kpkeys_force.h>
+#include <linux/kpkeys_frames.h>
+#include <linux/percpu.h>
+
+#include <asm/kpkeys_entries.h>
+
+#include "internal.h"
+
+static __always_inline bool is_late(unsigned int cpu, s64 nr)
+{
+	const struct kpkeys_cpu *each = per_cpu_ptr(&kpkeys_cpu, cpu);
+
+	return READ_ONCE(each->in_use) && READ_ONCE(each->flushed) < nr;
+}
+
+/*
+ * A CPU that has not forgotten what was @nr keyings ago, or -1. By what is
+ * read-only after init: nr_cpu_ids and all other masks change. The number is read
+ * where it is each time, so that it does not wait on the stack.
+ */
+static __always_inline int late_cpu(const s64 *nr)
+{
+	unsigned long word;
+	unsigned int i, cpu;
+
+	for (i = 0; i < ARRAY_SIZE(cpu_possible_mask->bits); i++) {
+		for (word = cpumask_bits(cpu_possible_mask)[i]; word; word &= word - 1) {
+			cpu = i * BITS_PER_LONG + __ffs(word);
+			if (is_late(cpu, READ_ONCE(*nr)))
+				return cpu;
+		}
+	}
+	return -1;
+}
+
+static __always_inline int late_for_keys(void)
+{
+	return late_cpu(&kpkeys_state.keyings.counter);
+}
+
+static __always_inline struct kpkeys_arrivals *arrivals(void)
+{
+	return &kpkeys_state.arrivals;
+}
+
+static __always_inline bool is_complete(void)
+{
+	return READ_ONCE(arrivals()->next) == kpkeys_frames.nr * KPKEYS_FRAMES_PER_PAGE;
+}
+
+static __always_inline int find_arrival(unsigned long pfn, unsigned long nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++)
+		if (pfn < arrivals()->block[i].pfn + arrivals()->block[i].nr &&
+		    arrivals()->block[i].pfn < pfn + nr)
+			return i;
+	return -1;
+}
+
+/**
+ * kpkeys_has_arrived - may pages be used, since nothing else maps them?
+ * @addr: the first one
+ * @nr: how many
+ *
+ * Ask this inside the guard that first uses them.
+ *
+ * Return: true; in audit mode, and before there is a table of frames, always.
+ */
+static __always_inline bool kpkeys_has_arrived(const void *addr, unsigned int nr)
+{
+	unsigned long pfn = kpkeys_linear_pfn(addr);
+	int i;
+
+	if (!kpkeys_frames.nr || kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	i = find_arrival(pfn, nr);
+	return i >= 0 && is_complete() && late_cpu(&arrivals()->keyed) < 0 &&
+	       !(arrivals()->mapped & BIT(i)) &&
+	       pfn >= arrivals()->block[i].pfn &&
+	       pfn + nr <= arrivals()->block[i].pfn + arrivals()->block[i].nr;
+}
+
+/**
+ * kpkeys_are_new - does the table of frames have pages as what a key makes them?
+ * @addr: the first one
+ * @nr: how many
+ * @pkey: KPKEYS_PKEY_*
+ *
+ * Of tables: as those that are not used yet. Ask this inside the guard that first
+ * believes what is in them: the address waited in ordinary memory while TLBs were
+ * flushed.
+ *
+ * Return: true; before there is a table of frames always.
+ */
+static __always_inline bool kpkeys_are_new(const void *addr, unsigned int nr, int pkey)
+{
+	unsigned long pfn = kpkeys_linear_pfn(addr);
+
+	for (; kpkeys_frames.nr && nr; nr--, pfn++)
+		if (kpkeys_frame_byte(pfn) != kpkeys_frame_of_key(pkey))
+			return false;
+	return true;
+}
+
+#endif /* _MM_KPKEYS_ARRIVALS_H */
