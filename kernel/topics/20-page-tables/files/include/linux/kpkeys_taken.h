@@ -33,12 +33,27 @@ struct kpkeys_taken {
 
 DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
+unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked, unsigned int nr);
+
 #else
+
+static inline unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
+						unsigned int nr)
+{
+	return 0;
+}
 
 #define take_ptes		get_and_clear_full_ptes
 #define write_swap_pte		set_pte_at
 
 #endif
+
+/* See __kpkeys_unlink_ptes(). */
+static __always_inline unsigned int kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
+						       unsigned int nr)
+{
+	return kpkeys_pgtables_enabled() ? __kpkeys_unlink_ptes(pmd, unlinked, nr) : 0;
+}
 
 #ifndef read_copied_ptes
 /* Reads an entry, and returns how many belong together from there on. */

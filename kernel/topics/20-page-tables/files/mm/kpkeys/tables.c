@@ -6,6 +6,7 @@
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_ptp.h>
+#include <linux/kpkeys_taken.h>
 #include <linux/mm.h>
 
 #include "tables.h"
@@ -181,4 +182,50 @@ bool kpkeys_table_leave(unsigned long pfn)
 			return false;
 	} while (!try_cmpxchg(frame, &old, KPKEYS_FRAME_ORDINARY));
 	return true;
+}
+
+/* ---- tables of the last level ---- */
+
+/* In a section, and in line. Returns false for what pmd_clear() must look at. */
+static __always_inline bool unlink_ptes(u64 *entry, u64 value)
+{
+	unsigned long pfn = kpkeys_table_pfn(value);
+	u8 parent = kpkeys_frame_byte(slot_pfn(entry));
+	u8 old = KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_ONE);
+
+	if ((parent & ~KPKEYS_FRAME_LINK) != KPKEYS_TABLE(KPKEYS_LEVEL_PMD, 0) ||
+	    kpkeys_frame_byte(pfn) != old || !try_cmpxchg(entry, &value, 0))
+		return false;
+	kpkeys_change_frame_now(pfn, old, KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+	return true;
+}
+
+/**
+ * __kpkeys_unlink_ptes - unlink tables of the last level, of a process
+ * @pmd: the first entry
+ * @unlinked: what they were; none where there was none
+ * @nr: how many, in one table
+ *
+ * In one section, which calls nothing.
+ *
+ * Return: how many; pmd_clear() is to look at the next one.
+ */
+noinline __flatten unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
+						     unsigned int nr)
+{
+	unsigned int i;
+	pmd_t old;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pmd);
+	kpkeys_reread(unlinked);
+	for (i = 0; i < nr; i++, pmd++) {
+		old = READ_ONCE(*pmd);
+		if (pmd_none(old) || unlikely(pmd_bad(old)))
+			old = __pmd(0);
+		else if (!unlink_ptes((u64 *)pmd, pmd_val(old)))
+			break;
+		unlinked[i] = old;
+	}
+	return i;
 }
