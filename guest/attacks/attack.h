@@ -111,6 +111,9 @@ enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be w
 void kernel_log_watch(void);
 bool kernel_log_says(const char *text);
 
+/* ist.c: where the GDT says that a TSS or an LDT is */
+uint64_t descriptor_base(uint64_t descriptor);
+
 /* helper.c: a root process that makes the kernel patch its own text */
 void helper_start(void);
 void helper_patch_text(void);

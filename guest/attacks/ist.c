@@ -245,7 +245,7 @@ static int set_base(uint64_t descriptor, uint64_t base)
 	return err ? err : kwrite64(descriptor + sizeof(low), base >> 32);
 }
 
-static uint64_t get_base(uint64_t descriptor)
+uint64_t descriptor_base(uint64_t descriptor)
 {
 	uint64_t low = kread64(descriptor);
 
@@ -272,7 +272,7 @@ static void put_back(uint64_t descriptor, uint64_t base)
 static enum outcome forge_tss(pid_t pid, uint64_t tss, uint64_t table)
 {
 	uint64_t descriptor = ksymbol_cpu("gdt_page", CHILD_CPU) + GDT_TSS;
-	uint64_t base = get_base(descriptor), copy = copy_tss(tss);
+	uint64_t base = descriptor_base(descriptor), copy = copy_tss(tss);
 	enum outcome outcome;
 	int err;
 

@@ -86,6 +86,10 @@
 	X(ist_pointer,		"ist-pointer",		0)		\
 	X(gdt_tss,		"gdt-tss",		0)		\
 	X(ist_cr3,		"ist-cr3",		NEEDS_VICTIM)	\
+	X(ldt_call_gate,	"ldt-call-gate",	0)		\
+	X(ldt_copied_gate,	"ldt-copied-gate",	0)		\
+	X(ldt_forked_gate,	"ldt-forked-gate",	0)		\
+	X(ldt_forged_struct,	"ldt-forged-struct",	0)		\
 	X(jump_label,		"jump-label",		0)		\
 	X(patch_queue,		"patch-queue",		0)		\
 	X(jit_pack,		"jit-pack",		0)		\
