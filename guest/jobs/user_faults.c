@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -17,6 +18,10 @@
 
 #define FAULT_PAGES	96
 #define LDT_LAST	1024	/* two pages */
+#define LDT_STEP	64
+#define LDT_LIMIT	4
+#define LDT_CHILDREN	6
+#define LDT_ROUNDS	200
 
 static char *faulting;
 
@@ -93,11 +98,11 @@ enum job_outcome fault_by_user(void)
 }
 
 #ifdef __x86_64__
-static int set_descriptor(int number)
+static int set_descriptor(int number, unsigned int limit)
 {
 	struct user_desc desc = {
 		.entry_number = number,
-		.limit = 1,
+		.limit = limit,
 		.seg_32bit = 1,
 		.useable = 1,
 	};
@@ -105,16 +110,61 @@ static int set_descriptor(int number)
 	return syscall(SYS_modify_ldt, 1, &desc, sizeof(desc));
 }
 
-enum job_outcome local_descriptors(void)
+static int set_descriptors(unsigned int limit)
 {
 	int number;
 
-	for (number = 0; number < LDT_LAST; number += 64)
-		if (set_descriptor(number))
-			return failed("modify_ldt(%d) failed", number);
-	if (!fork())
-		_exit(set_descriptor(LDT_LAST));
-	return reap_children() ? failed("the child's LDT cannot be changed") : passed();
+	for (number = 0; number < LDT_LAST; number += LDT_STEP)
+		if (set_descriptor(number, limit))
+			return -1;
+	return 0;
+}
+
+/* As the CPU has it; 0 if there is none. */
+static unsigned int limit_of(int number)
+{
+	unsigned int limit = 0;
+
+	asm volatile("lsl %1, %0" : "+r" (limit) : "r" (number << 3 | 7) : "cc");
+	return limit;
+}
+
+static bool have_limit(unsigned int limit)
+{
+	int number;
+
+	for (number = 0; number < LDT_LAST; number += LDT_STEP)
+		if (limit_of(number) != limit || limit_of(number + 1))
+			return false;
+	return true;
+}
+
+/* More of them than CPUs: each comes behind another one's descriptors. */
+static int use_own(unsigned int limit)
+{
+	int round;
+
+	if (!have_limit(LDT_LIMIT) || set_descriptors(limit) ||
+	    set_descriptor(LDT_ENTRIES - limit % 2 * LDT_LAST - 1, limit))
+		return 1;
+	for (round = 0; round < LDT_ROUNDS; round++, sched_yield())
+		if (!have_limit(limit))
+			return 1;
+	return limit_of(LDT_ENTRIES - 1) != (limit % 2 ? 0 : limit);
+}
+
+enum job_outcome local_descriptors(void)
+{
+	unsigned int child;
+
+	if (set_descriptors(LDT_LIMIT) || !have_limit(LDT_LIMIT))
+		return failed("modify_ldt() gave no descriptors");
+	for (child = 0; child < LDT_CHILDREN; child++)
+		if (!fork())
+			_exit(use_own(LDT_LIMIT + 1 + child));
+	if (reap_children())
+		return failed("a child has not its own descriptors");
+	return have_limit(LDT_LIMIT) ? passed() : failed("a child's descriptors are the parent's");
 }
 #else
 enum job_outcome local_descriptors(void)

@@ -42,6 +42,7 @@ void __kpkeys_share_table(unsigned long pfn);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task);
+bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 unsigned int kpkeys_level_below_root(void);
 bool kpkeys_set_elsewhere(void *entry, u64 value);
 bool kpkeys_clear_elsewhere(void *entry, u64 *old);

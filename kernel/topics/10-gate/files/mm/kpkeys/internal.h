@@ -172,7 +172,6 @@ bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
 extern u8 *kpkeys_no_frames;
 bool kpkeys_block_is_fit(u64 value, int level);
-bool kpkeys_refuse_quietly(const char *what, const char *of, const void *at);
 void kpkeys_finish_refusal(void);
 DECLARE_PER_CPU(struct irq_work, kpkeys_refusal_work);
 

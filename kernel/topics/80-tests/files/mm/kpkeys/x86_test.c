@@ -9,7 +9,9 @@
 #include <linux/mem_encrypt.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
+#include <linux/uaccess.h>
 
+#include <asm/cpu_entry_area.h>
 #include <asm/desc.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/mmu_context.h>
@@ -155,32 +157,158 @@ static void test_bug_table_is_constant(struct kunit *test)
 	KUNIT_EXPECT_LE(test, (u64)__stop___bug_table, (u64)__end_rodata);
 }
 
-/* As modify_ldt() maps it, and the end of a process frees it. */
-static void test_ldt_of_user_half(struct kunit *test)
-{
-#if defined(CONFIG_MODIFY_LDT_SYSCALL) && \
-	defined(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION)
-	struct mm_struct *mm;
-	pgd_t *pgd, *half;
-	spinlock_t *ptl;
-	pte_t *ptep;
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+#define LDT_SIZE	(LDT_ENTRIES * LDT_ENTRY_SIZE)
 
-	KPKEYS_TEST_REQUIRES(test, boot_cpu_has(X86_FEATURE_PTI));
-	mm = mm_alloc();
-	KUNIT_ASSERT_NOT_NULL(test, mm);
-	ptep = get_locked_pte(mm, LDT_BASE_ADDR, &ptl);
-	KUNIT_ASSERT_NOT_NULL(test, ptep);
-	pte_unmap_unlock(ptep, ptl);
-	pgd = pgd_offset(mm, LDT_BASE_ADDR);
-	half = kernel_to_user_pgdp(pgd);
-	set_pgd(half, *pgd);
-	KUNIT_EXPECT_NE(test, pgd_val(*half), 0);
-	ldt_arch_exit_mmap(mm);
-	KUNIT_EXPECT_EQ(test, pgd_val(*pgd), 0);
-	KUNIT_EXPECT_EQ(test, pgd_val(*half), 0);
-	mmdrop(mm);
+static bool can_write(void *addr)
+{
+	u64 word = READ_ONCE(*(u64 *)addr);
+
+	return !copy_to_kernel_nofault(addr, &word, sizeof(word));
+}
+
+/* That of each CPU: by the address where it is written, and where it is read. */
+static void test_ldt_is_state(struct kunit *test)
+{
+	void *ldt, *fixed;
+	unsigned int cpu;
+	size_t at;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr &&
+			     kpkeys_state.mode == KPKEYS_ENFORCE);
+	for_each_possible_cpu(cpu) {
+		ldt = per_cpu(gdt_page, cpu).ldt;
+		fixed = get_cpu_entry_area(cpu)->ldt;
+		KUNIT_EXPECT_PTR_EQ(test, fixed, (void *)
+			get_desc_base(get_cpu_gdt_rw(cpu) + GDT_ENTRY_LDT) +
+			((u64)*(u32 *)(get_cpu_gdt_rw(cpu) + GDT_ENTRY_LDT + 1) << 32));
+		for (at = 0; at < LDT_SIZE; at += PAGE_SIZE) {
+			KUNIT_EXPECT_EQ(test, frame_of(ldt + at), KPKEYS_FRAME_STATE);
+			KUNIT_EXPECT_EQ(test, __pa(ldt + at),
+					arch_kpkeys_phys((unsigned long)fixed + at));
+			KUNIT_EXPECT_FALSE(test, can_write(ldt + at));
+			KUNIT_EXPECT_FALSE(test, can_write(fixed + at));
+		}
+	}
+}
+
+#define DATA_OF_USER	0x00cff3000000ffffUL
+#define CALL_GATE	0x0000ec0000100000UL	/* for everybody */
+#define CODE_OF_KERNEL	0x00af9b000000ffffUL
+#define CODE_IN_64_BIT	0x00affb000000ffffUL	/* of user space, and no LDT has it */
+#define UNUSED_DATA	0x00cff2000000ffffUL	/* the CPU would write to it */
+#define FREE_TSS	0x0000890000000067UL
+
+static bool has_segment(unsigned int entry)
+{
+	unsigned int limit = 0;
+
+	asm volatile("lsl %1, %0" : "+r" (limit) : "r" (entry << 3 | 7) : "cc");
+	return limit;
+}
+
+/* Returns which of the first entries and the last one the CPU has. */
+static void load_words(const u64 *words, unsigned int nr, u64 *seen, bool *last, bool *next)
+{
+	guard(irqsave)();
+	set_ldt(words, nr);
+	memcpy(seen, raw_cpu_read(gdt_page.ldt), nr * sizeof(*words));
+	*last = has_segment(nr - 1);
+	*next = has_segment(nr);
+	load_mm_ldt(this_cpu_read(cpu_tlbstate.loaded_mm));
+}
+
+#define NR_WORDS	(PAGE_SIZE / sizeof(u64) + 88)
+
+/* Whatever leads to them, what a process is to have is ordinary memory. */
+static void test_ldt_has_users_segments(struct kunit *test)
+{
+	static const u64 refused[] = { CALL_GATE, ~0U, CODE_OF_KERNEL,
+				       CODE_IN_64_BIT, UNUSED_DATA, FREE_TSS };
+	unsigned long before = kpkeys_test_violations();
+	u64 *words, *seen;
+	bool last, next;
+	size_t i;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	words = kunit_kcalloc(test, NR_WORDS, sizeof(u64), GFP_KERNEL);
+	seen = kunit_kcalloc(test, NR_WORDS, sizeof(u64), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, words);
+	KUNIT_ASSERT_NOT_NULL(test, seen);
+	words[0] = words[NR_WORDS - 1] = DATA_OF_USER;
+	memcpy(words + 1, refused, sizeof(refused));
+	load_words(words, NR_WORDS, seen, &last, &next);
+	memset(words + 1, 0, sizeof(refused));
+	for (i = 0; i < NR_WORDS; i++)
+		KUNIT_EXPECT_EQ(test, words[i], seen[i]);
+	KUNIT_EXPECT_TRUE(test, last);
+	KUNIT_EXPECT_FALSE(test, next);
+	KUNIT_EXPECT_EQ(test, before + ARRAY_SIZE(refused), kpkeys_test_violations());
+}
+
+static const char *finding_with_gate(void)
+{
+	const char *finding;
+	u64 *ldt, old;
+
+	guard(irqsave)();
+	ldt = raw_cpu_read(gdt_page.ldt);
+	old = ldt[LDT_ENTRIES - 1];
+	scoped_guard(kpkeys_hardened_pgtables)
+		ldt[LDT_ENTRIES - 1] = CALL_GATE;
+	finding = kpkeys_check_cpu();
+	scoped_guard(kpkeys_hardened_pgtables)
+		ldt[LDT_ENTRIES - 1] = old;
+	return finding;
+}
+
+static void test_checker_sees_gate(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled());
+	KUNIT_EXPECT_STREQ(test, "LDT", finding_with_gate());
+	KUNIT_EXPECT_NULL(test, kpkeys_check_cpu());
+}
+
+/* More than a table has: what is behind it is other memory. */
+static void test_ldt_has_an_end(struct kunit *test)
+{
+	u64 *words;
+	u16 limit;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled());
+	words = kunit_kcalloc(test, LDT_ENTRIES, sizeof(u64), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, words);
+	scoped_guard(irqsave) {
+		set_ldt(words, 2 * LDT_ENTRIES + 1);
+		limit = get_desc_limit(get_current_gdt_rw() + GDT_ENTRY_LDT);
+		load_mm_ldt(this_cpu_read(cpu_tlbstate.loaded_mm));
+	}
+	KUNIT_EXPECT_EQ(test, limit, LDT_SIZE - 1);
+}
+
+/* Isolation would map it for each process, in both halves of its tables. */
+static void test_ldt_has_no_mapping(struct kunit *test)
+{
+#ifdef CONFIG_MITIGATION_PAGE_TABLE_ISOLATION
+	struct desc_struct segment = {};
+	struct ldt_struct ldt = { .entries = &segment, .nr_entries = 1, .slot = -1 };
+	struct mm_struct *from, *to;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled() &&
+			     boot_cpu_has(X86_FEATURE_PTI));
+	from = mm_alloc();
+	to = mm_alloc();
+	KUNIT_ASSERT_NOT_NULL(test, from);
+	KUNIT_ASSERT_NOT_NULL(test, to);
+	from->context.ldt = &ldt;
+	KUNIT_EXPECT_EQ(test, 0, ldt_dup_context(from, to));
+	from->context.ldt = NULL;
+	KUNIT_EXPECT_EQ(test, pgd_val(*pgd_offset(to, LDT_BASE_ADDR)), 0);
+	mmdrop(to);
+	mmdrop(from);
 #endif
 }
+#endif
 
 /* The work that reports it is ordinary memory, and says that it is under way. */
 static void test_refusal_is_not_lost(struct kunit *test)
@@ -212,7 +340,13 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_checker_sees_registers),
 	KUNIT_CASE(test_refusal_is_not_lost),
 	KUNIT_CASE(test_bug_table_is_constant),
-	KUNIT_CASE(test_ldt_of_user_half),
+#ifdef CONFIG_MODIFY_LDT_SYSCALL
+	KUNIT_CASE(test_ldt_is_state),
+	KUNIT_CASE(test_ldt_has_users_segments),
+	KUNIT_CASE(test_ldt_has_an_end),
+	KUNIT_CASE(test_ldt_has_no_mapping),
+	KUNIT_CASE(test_checker_sees_gate),
+#endif
 	{}
 };
 

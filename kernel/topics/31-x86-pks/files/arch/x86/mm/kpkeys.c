@@ -16,6 +16,7 @@
 #include <linux/pgtable.h>
 
 #include <asm/cpufeature.h>
+#include <asm/kpkeys_gdt.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
 #include <asm/realmode.h>
@@ -361,7 +362,7 @@ static bool is_warning(unsigned long ip)
  * With CR0.WP clear the CPU does not ask IA32_PKRS about writes. For a kernel
  * thread, which runs on the root of some mm.
  *
- * Return: NULL, or the register that does not.
+ * Return: NULL, or the register that does not; LDT if what that leads to does not.
  */
 const char *arch_kpkeys_cpu_finding(void)
 {
@@ -369,7 +370,9 @@ const char *arch_kpkeys_cpu_finding(void)
 		return "CR0";
 	if (kpkeys_uses_pks() && !(__read_cr4() & X86_CR4_PKS))
 		return "CR4";
-	return kpkeys_root_is_live(read_cr3_pa()) ? NULL : "CR3";
+	if (!kpkeys_root_is_live(read_cr3_pa()))
+		return "CR3";
+	return kpkeys_ldt_is_users() ? NULL : "LDT";
 }
 
 /**

@@ -15,11 +15,7 @@
 
 /* Words of a descriptor */
 #define LIMIT		(0xffffUL | 0xfUL << 48)
-#define ACCESSED	BIT_ULL(40)
-#define NOT_SYSTEM	BIT_ULL(44)
-#define USER		(3ULL << 45)
 #define PRESENT		BIT_ULL(47)
-#define LONG_MODE	BIT_ULL(53)
 #define TYPE(type)	((u64)(type) << 40)
 
 #define gdt_word(entry)	(*(u64 __percpu *)&gdt_page.gdt[entry])
@@ -50,12 +46,15 @@ void __init kpkeys_fill_gdt(unsigned int cpu)
 {
 	struct gdt_page *page = &per_cpu(gdt_page, cpu);
 	u64 tss = (u64)&get_cpu_entry_area(cpu)->tss.x86_tss, *word = (u64 *)page->gdt;
+	u64 ldt = kpkeys_fill_ldt(cpu);
 
 	word[GDT_ENTRY_CPUNODE] = raw_cpu_read(gdt_word(GDT_ENTRY_CPUNODE)) & ~LIMIT;
 	word[GDT_ENTRY_CPUNODE] |=
 		limit_bits(vdso_encode_cpunode(cpu, early_cpu_to_node(cpu)));
 	word[GDT_ENTRY_TSS] = system_segment(tss, __KERNEL_TSS_LIMIT, DESC_TSS);
 	word[GDT_ENTRY_TSS + 1] = tss >> 32;
+	word[GDT_ENTRY_LDT] = system_segment(ldt, 0, DESC_LDT);
+	word[GDT_ENTRY_LDT + 1] = ldt >> 32;
 	page->direct = (struct desc_ptr){ GDT_SIZE - 1, (u64)page->gdt };
 	page->fixed = (struct desc_ptr){ GDT_SIZE - 1, (u64)get_cpu_gdt_ro(cpu) };
 }
@@ -89,14 +88,6 @@ void kpkeys_load_tr(void)
 }
 EXPORT_SYMBOL_GPL(kpkeys_load_tr);
 
-/* Empty, or data or code of user space: no gate, no TSS. */
-static __always_inline bool is_users(u64 word)
-{
-	const u64 must = ACCESSED | NOT_SYSTEM | USER;
-
-	return !word || (word & (must | LONG_MODE)) == must;
-}
-
 static bool refuse_tls(const struct thread_struct *t)
 {
 	return kpkeys_refuse("loading", "a segment of the kernel", t,
@@ -109,7 +100,7 @@ static __always_inline void load_one(const struct thread_struct *t, const int i)
 
 	if (word == raw_cpu_read(gdt_word(GDT_ENTRY_TLS_MIN + i)))
 		return;
-	if (unlikely(!is_users(word)) && refuse_tls(t))
+	if (unlikely(!kpkeys_is_users(word)) && refuse_tls(t))
 		word = 0;
 	guard(kpkeys_hardened_pgtables)();
 	raw_cpu_write(gdt_word(GDT_ENTRY_TLS_MIN + i), word);
@@ -130,21 +121,22 @@ void kpkeys_load_tls(const struct thread_struct *t)
 }
 
 /**
- * kpkeys_set_ldt_desc - say where this CPU's LDT is
- * @base: its address
- * @limit: its last byte
+ * kpkeys_set_ldt_size - say how much there is of this CPU's LDT
+ * @size: bytes, at least one
  *
- * With preemption off. The LDT itself is ordinary memory.
+ * With preemption off. Where it is and what it is stays.
  */
-void kpkeys_set_ldt_desc(unsigned long base, unsigned int limit)
+void kpkeys_set_ldt_size(unsigned int size)
 {
-	u64 word = system_segment(base, limit & 0xffff, DESC_LDT);
+	u64 old = raw_cpu_read(gdt_word(GDT_ENTRY_LDT));
 
+	if ((old & LIMIT) == limit_bits((size - 1) & 0xffff))
+		return;
 	guard(kpkeys_hardened_pgtables)();
-	raw_cpu_write(gdt_word(GDT_ENTRY_LDT), word);
-	raw_cpu_write(gdt_word(GDT_ENTRY_LDT + 1), base >> 32);
+	kpkeys_reread(size);
+	old = raw_cpu_read(gdt_word(GDT_ENTRY_LDT)) & ~LIMIT;
+	raw_cpu_write(gdt_word(GDT_ENTRY_LDT), old | limit_bits((size - 1) & 0xffff));
 }
-EXPORT_SYMBOL_GPL(kpkeys_set_ldt_desc);
 
 /**
  * kpkeys_set_node - say which node this CPU is on

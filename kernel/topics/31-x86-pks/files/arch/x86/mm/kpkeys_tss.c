@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Kernel protection keys: the pages of a TSS and a GDT that the CPU reads. */
+/* Kernel protection keys: the pages of a TSS, a GDT and an LDT that the CPU reads. */
 #include <linux/cc_platform.h>
 #include <linux/init.h>
 #include <linux/kpkeys_arch.h>
@@ -32,7 +32,7 @@ static void __init fill(struct x86_hw_tss *tss, unsigned int cpu)
 /**
  * arch_kpkeys_cpu_page - the pages that the CPU reads of its own
  * @cpu: any that there may be
- * @nr: which one: of the TSS, the GDT
+ * @nr: which one: of the TSS, the GDT, the LDT
  *
  * Nobody writes the stacks again: a CPU that starts later would take them from
  * ordinary memory.
@@ -43,6 +43,8 @@ void * __init arch_kpkeys_cpu_page(unsigned int cpu, unsigned int nr)
 {
 	struct tss_struct *tss = &per_cpu(cpu_tss_rw, cpu);
 
+	if (nr > 1)
+		return kpkeys_ldt_page(cpu, nr - 2);
 	if (nr) {
 		kpkeys_fill_gdt(cpu);
 		return &per_cpu(gdt_page, cpu);

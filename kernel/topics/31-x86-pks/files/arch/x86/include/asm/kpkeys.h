@@ -88,8 +88,8 @@ do {									\
 #define ARCH_KPKEYS_REGS_IP	16
 #define ARCH_KPKEYS_TRAP_SIZE	2
 
-/* Of its TSS, its GDT: see <asm/kpkeys_tss.h>, <asm/kpkeys_gdt.h>. */
-#define ARCH_KPKEYS_CPU_PAGES	2
+/* Of its TSS, its GDT and its LDT: see <asm/kpkeys_tss.h>, <asm/kpkeys_gdt.h>. */
+#define ARCH_KPKEYS_CPU_PAGES	(2 + IS_ENABLED(CONFIG_MODIFY_LDT_SYSCALL) * 16)
 
 /* Table walks see entries in program order: nothing to defer. */
 #define ARCH_KPKEYS_PUBLISHES	0
