@@ -73,6 +73,8 @@ static void attacker(const struct attack *attack)
 		setuid_program_create();
 	if (attack->needs & NEEDS_HELPER)
 		helper_start();
+	if (attack->needs & NEEDS_HOTPLUG)
+		hotplug_start();
 	if (attack->needs & NEEDS_KCORE)
 		kcore_open();
 	if (attack->needs & NEEDS_LOG)

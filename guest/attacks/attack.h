@@ -28,6 +28,7 @@ enum {
 	NEEDS_HELPER	= 4,	/* start a root process that patches kernel text */
 	NEEDS_KCORE	= 8,	/* open /proc/kcore while it may be */
 	NEEDS_LOG	= 16,	/* watch the kernel log from now on */
+	NEEDS_HOTPLUG	= 32,	/* start a root process that takes a CPU off and back */
 };
 
 struct attack {
@@ -118,5 +119,9 @@ uint64_t descriptor_base(uint64_t descriptor);
 void helper_start(void);
 void helper_patch_text(void);
 void helper_stop(void);
+
+/* helper.c: a root process that takes CPU 1 off and back */
+void hotplug_start(void);
+void hotplug_cpu(bool online);
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "attack.h"
 #include "bpf.h"
+#include "files.h"
 
 static int helper = -1;
 
@@ -70,5 +71,45 @@ void helper_stop(void)
 
 	tell_helper();
 	if (read(helper, &done, 1) != 1)
+		_exit(1);
+}
+
+/* ---- a root process that takes a CPU off and back ---- */
+
+#define ONLINE	"/sys/devices/system/cpu/cpu1/online"
+
+static int hotplug = -1;
+
+static void hotplug_main(int fd)
+{
+	char go;
+
+	while (read(fd, &go, 1) == 1) {
+		file_write(ONLINE, go ? "1" : "0");
+		if (write(fd, &go, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+void hotplug_start(void)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
+		_exit(1);
+	if (!fork()) {
+		close(fds[0]);
+		hotplug_main(fds[1]);
+	}
+	close(fds[1]);
+	hotplug = fds[0];
+}
+
+void hotplug_cpu(bool online)
+{
+	char go = online;
+
+	if (write(hotplug, &go, 1) != 1 || read(hotplug, &go, 1) != 1)
 		_exit(1);
 }

@@ -69,3 +69,33 @@ enum outcome vmalloc_nx(void)
 	return won("code written to vmalloc page 0x%lx ran in the kernel and returned 0x%lx",
 		   addr, value);
 }
+
+/* The same without an entry: what is not in the mask is taken out of what is set. */
+enum outcome nx_mask(void)
+{
+#ifdef __x86_64__
+	/* endbr64; mov $0x600d,%eax; ret */
+	static const unsigned char code[] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x0d, 0x60, 0x00, 0x00, 0xc3,
+	};
+	uint64_t mask = ksymbol("__supported_pte_mask"), old = kread64(mask), addr, value;
+	int err;
+
+	err = kwrite64(mask, old & ~(1UL << 63));
+	if (err)
+		return lost("the mask was not to be changed: %d", err);
+	err = corrupt_command("vmalloc count=1");
+	addr = corrupt_answer("address");
+	kwrite64(mask, old);
+	if (err || kwrite(addr, code, sizeof(code)))
+		return broken("no vmalloc area");
+	err = corrupt_command("call addr=0x%lx", addr);
+	value = corrupt_answer("value");
+	if (err || value != 0x600d)
+		return lost("call gave %d, value 0x%lx", err, value);
+	return won("code written to vmalloc page 0x%lx ran in the kernel and returned 0x%lx",
+		   addr, value);
+#else
+	return skipped("this kernel has no mask for entries");
+#endif
+}

@@ -239,3 +239,50 @@ enum outcome page_cache_filter(void)
 	close(file.fd);
 	return filter_judge(&filter, err);
 }
+
+#ifdef __x86_64__
+#define REAL_MODE	"real_mode_header"	/* a pointer; its text and where that ends */
+#define MARK		0x6b6970206f6c6c65UL
+
+/* Zeros at its end. It is read-only, and CPUs that start run it. */
+static uint64_t trampoline_room(void)
+{
+	uint64_t header = kread64(ksymbol(REAL_MODE)), ends = kread64(header);
+	uint64_t end = ((ends >> 32) + PAGE_SIZE - 1) & -PAGE_SIZE;
+
+	return direct_map_base() + end - sizeof(end);
+}
+
+enum outcome trampoline_text(void)
+{
+	uint64_t room = trampoline_room(), page = page_of(room), seen;
+	char saved[STRUCT_PAGE];
+	struct cached_file file;
+	volatile uint64_t *at;
+	int err;
+
+	if (!page || kread64(room) || !make_file(&file))
+		return broken("no room in the trampoline, or no file of one page");
+	if (!kwrite64(room, MARK))
+		return broken("the trampoline is not read-only");
+	add_reference(page, 8);
+	kread(page, saved, sizeof(saved));
+	err = put_into_file(&file, page);
+	at = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+	at[PAGE_SIZE / sizeof(*at) - 1] = MARK;
+	seen = kread64(room);
+	at[PAGE_SIZE / sizeof(*at) - 1] = 0;
+	munmap((void *)at, PAGE_SIZE);
+	kwrite64(file.slot, file.page);
+	kwrite(page, saved, sizeof(saved));
+	close(file.fd);
+	if (seen != MARK)
+		return lost("the trampoline is as it was (error %d)", err);
+	return won("code that CPUs run when they start was written to in a mapping of user space");
+}
+#else
+enum outcome trampoline_text(void)
+{
+	return skipped("x86-64 only");
+}
+#endif
