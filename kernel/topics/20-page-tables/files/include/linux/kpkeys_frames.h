@@ -135,6 +135,7 @@ static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pk
 
 bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr);
 void kpkeys_frames_readonly(void *start, void *end);
+void kpkeys_pages_readonly(void *addr, unsigned int nr);
 void kpkeys_frames_table(void *page);
 
 /* Returns whether an entry must not be written. */
@@ -174,6 +175,7 @@ static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 static __always_inline u8 kpkeys_frame_byte(unsigned long pfn) { return 0; }
 
 static inline void kpkeys_frames_readonly(void *start, void *end) { }
+static inline void kpkeys_pages_readonly(void *addr, unsigned int nr) { }
 static inline void kpkeys_frames_table(void *page) { }
 static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 

@@ -155,6 +155,17 @@ static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
 	return pfn;
 }
 
+static void enter_readonly(unsigned long pfn, unsigned long last)
+{
+	unsigned long next;
+
+	for (; kpkeys_pgtables_enabled() && pfn < last; pfn = next) {
+		pfn = skip(pfn, last, false);
+		next = skip(pfn, last, true);
+		set_frames(pfn, next - pfn, KPKEYS_FRAME_READONLY);
+	}
+}
+
 /**
  * kpkeys_frames_readonly - enter text or read-only data of the kernel
  * @start: in the kernel image's mapping, page-aligned
@@ -164,14 +175,21 @@ static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
  */
 void kpkeys_frames_readonly(void *start, void *end)
 {
-	unsigned long pfn = PHYS_PFN(__pa_symbol(start)), next;
-	unsigned long last = pfn + (end - start) / PAGE_SIZE;
+	unsigned long pfn = PHYS_PFN(__pa_symbol(start));
 
-	for (; kpkeys_pgtables_enabled() && pfn < last; pfn = next) {
-		pfn = skip(pfn, last, false);
-		next = skip(pfn, last, true);
-		set_frames(pfn, next - pfn, KPKEYS_FRAME_READONLY);
-	}
+	enter_readonly(pfn, pfn + (end - start) / PAGE_SIZE);
+}
+
+/**
+ * kpkeys_pages_readonly - enter what is as good as the kernel's text
+ * @addr: in the direct map, page-aligned
+ * @nr: pages
+ */
+void kpkeys_pages_readonly(void *addr, unsigned int nr)
+{
+	unsigned long pfn = PHYS_PFN(__pa(addr));
+
+	enter_readonly(pfn, pfn + nr);
 }
 
 /* By words: runs are 16 pages and more. */
@@ -283,6 +301,26 @@ static void finish_soon(struct irq_work *work)
 DEFINE_PER_CPU(struct irq_work, kpkeys_refusal_work) =
 	IRQ_WORK_INIT(finish_soon);
 
+/* By pointers from ordinary memory: not with the gate open. */
+static struct task_struct *hold(struct task_struct *task)
+{
+	unsigned long slot;
+
+	kpkeys_softirq_enter(&slot);
+	task = get_task_struct(task ?: current);
+	kpkeys_softirq_exit(&slot);
+	return task;
+}
+
+static void finish_by_interrupt(void)
+{
+	unsigned long slot;
+
+	kpkeys_softirq_enter(&slot);
+	irq_work_queue(this_cpu_ptr(&kpkeys_refusal_work));
+	kpkeys_softirq_exit(&slot);
+}
+
 static void note_refusal(const char *what, const char *of, const void *at,
 			 struct task_struct *task, bool is_task)
 {
@@ -292,7 +330,7 @@ static void note_refusal(const char *what, const char *of, const void *at,
 		raw_cpu_inc(kpkeys_cpu.nr_refused);
 	if (raw_cpu_read(kpkeys_cpu.refused))
 		return;
-	task = get_task_struct(task ?: current);
+	task = hold(task);
 	scoped_guard(kpkeys_hardened_pgtables) {
 		raw_cpu_write(kpkeys_cpu.refusal.what, what);
 		raw_cpu_write(kpkeys_cpu.refusal.of, of);
@@ -301,7 +339,7 @@ static void note_refusal(const char *what, const char *of, const void *at,
 		raw_cpu_write(kpkeys_cpu.refusal.is_task, is_task);
 		raw_cpu_write(kpkeys_cpu.refused, true);
 	}
-	irq_work_queue(this_cpu_ptr(&kpkeys_refusal_work));
+	finish_by_interrupt();
 }
 
 /**

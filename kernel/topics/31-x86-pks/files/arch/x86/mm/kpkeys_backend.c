@@ -6,6 +6,7 @@
 #include <linux/kpkeys_arch.h>
 #include <linux/string.h>
 
+#include <asm/apic.h>
 #include <asm/cpufeature.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/tlbflush.h>
@@ -23,13 +24,39 @@ bool __init arch_kpkeys_option(const char *word)
 
 const char arch_kpkeys_options[] __initconst = "auto, pks";
 
+static bool wants_pks(void)
+{
+	return boot_cpu_has(X86_FEATURE_PKS) && kpkeys_wanted();
+}
+
+/* What a CPU that starts writes to IA32_PKRS, or 0 if it has no use for that. */
+u32 kpkeys_start_pkrs __ro_after_init;
+
+/**
+ * kpkeys_keep_pkrs - let no memory that can be written decide it from now on
+ */
+void __init kpkeys_keep_pkrs(void)
+{
+	if (kpkeys_pgtables_enabled() && wants_pks())
+		kpkeys_start_pkrs = ARCH_KPKEYS_REG_DEFAULT;
+}
+
 /**
  * kpkeys_uses_pks - is this CPU to have CR4.PKS?
  */
 bool kpkeys_uses_pks(void)
 {
-	return boot_cpu_has(X86_FEATURE_PKS) && kpkeys_wanted();
+	return kpkeys_pgtables_enabled() ? kpkeys_start_pkrs : wants_pks();
 }
+
+/* A CPU that is started without page tables obeys no key. */
+static int __init look_at_apic(void)
+{
+	if (kpkeys_pgtables_enabled() && !x2apic_enabled())
+		pr_info("any store can reach the local APIC and start a CPU; not in x2APIC mode\n");
+	return 0;
+}
+late_initcall(look_at_apic);
 
 /**
  * kpkeys_setup_cpu - shut this CPU's gate

@@ -13,6 +13,7 @@ struct pt_regs;
 
 #ifdef CONFIG_KPKEYS
 bool kpkeys_uses_pks(void);
+void kpkeys_keep_pkrs(void);
 void kpkeys_setup_cpu(void);
 int kpkeys_set_memory(unsigned long addr, int numpages, pgprot_t set,
 		      pgprot_t clr, bool alias);
@@ -23,6 +24,7 @@ void kpkeys_flush_cpu(void *unused);
 void kpkeys_end_step(struct pt_regs *regs);
 #else
 static inline bool kpkeys_uses_pks(void) { return false; }
+static inline void kpkeys_keep_pkrs(void) { }
 static inline void kpkeys_setup_cpu(void) { }
 static inline void kpkeys_copy_entries(void *to, const void *from,
 				       unsigned int nr)
