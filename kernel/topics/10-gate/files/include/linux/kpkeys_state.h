@@ -72,6 +72,7 @@ struct kpkeys_refusal {
  * @refused: @refusal is yet to be reported
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
+ * @patches: this CPU patches text, and may load the tables by which it does
  * @in_use: this CPU runs, and must be asked to forget mappings
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
  * @nr_refused: how often it refused something
@@ -92,6 +93,7 @@ struct kpkeys_cpu {
 		};
 	};
 	bool				audit_armed;
+	bool				patches;
 	unsigned long			audit_flags;
 	bool				in_use;
 	s64				flushed;

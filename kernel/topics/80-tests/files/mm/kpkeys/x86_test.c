@@ -72,6 +72,23 @@ static void test_register_by_number(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wrmsrl_safe(number, 0), 0);
 }
 
+/* Where it is written the kernel dies. */
+static void test_base_by_number(struct kunit *test)
+{
+	unsigned int number = MSR_GS_BASE;
+	u64 base;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	OPTIMIZER_HIDE_VAR(number);
+	scoped_guard(irqsave) {
+		rdmsrl(MSR_GS_BASE, base);
+		wrmsrl(number, base ^ PAGE_SIZE);
+		wrmsrl(number, base);
+	}
+	KUNIT_EXPECT_EQ(test, wrmsrl_safe(number, base), 0);
+	KUNIT_EXPECT_NE(test, wrmsrl_safe(number, base ^ PAGE_SIZE), 0);
+}
+
 static void test_copy_of_cr4(struct kunit *test)
 {
 	unsigned long cr4, forged;
@@ -335,6 +352,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
+	KUNIT_CASE(test_base_by_number),
 	KUNIT_CASE(test_copy_of_cr4),
 	KUNIT_CASE(test_checker_sees_root),
 	KUNIT_CASE(test_checker_sees_registers),

@@ -262,8 +262,11 @@ static pgd_t *trampoline_tables(void)
  */
 void __init arch_kpkeys_add_roots(void)
 {
-	if (poking_mm && kpkeys_root_add(poking_mm, poking_mm->pgd))
+	if (!poking_mm)
+		return;
+	if (kpkeys_root_add(poking_mm, poking_mm->pgd))
 		panic("kpkeys: no record for poking_mm");
+	kpkeys_root_patches(poking_mm);
 }
 
 /**
@@ -383,9 +386,24 @@ void arch_kpkeys_ask(void)
 	arch_kpkeys_flush();
 }
 
-/* Somebody writes the register of keys by its number. */
-bool __kpkeys_refuse_msr(void)
+/* This CPU has had its own since it started. */
+static bool is_other_base(u64 base)
 {
+	return kpkeys_pgtables_enabled() && base != __rdmsr(MSR_GS_BASE);
+}
+
+/**
+ * __kpkeys_refuse_msr - may a register not be written by its number?
+ * @msr: the number: of the register of keys, or of the kernel's base
+ * @value: what is to be written
+ *
+ * Guards do not come here. All that the gate remembers is found by the base.
+ */
+bool __kpkeys_refuse_msr(unsigned int msr, u64 value)
+{
+	if (msr == MSR_GS_BASE)
+		return is_other_base(value) &&
+		       kpkeys_refuse("write", "the base register", NULL, NULL);
 	return kpkeys_uses_pks() &&
 	       kpkeys_refuse("write", "the register of keys", NULL, NULL);
 }
