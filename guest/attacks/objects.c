@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -151,6 +152,20 @@ void stay_on_cpu(int cpu)
 bool is_protected(void)
 {
 	return !corrupt_command("register") && corrupt_answer("shut");
+}
+
+int store_constant(uint64_t addr, uint64_t value)
+{
+	int err = kwrite64(addr, value);
+	struct slot slot;
+
+	if (err != -EFAULT || is_protected() || kwalk(addr, LEAF, 0, &slot) ||
+	    kwrite64(slot.slot, pte_make_writable(slot.value)))
+		return err;
+	flush_tlb();
+	err = kwrite64(addr, value);
+	kwrite64(slot.slot, slot.value);
+	return err;
 }
 
 /* The kernel keeps the last blocks for itself as long as nothing else is free. */

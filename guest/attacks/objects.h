@@ -70,6 +70,9 @@ void stay_on_cpu(int cpu);
 /* Is there a register that protects? */
 bool is_protected(void);
 
+/* To what is read-only after init: one entry away, where nothing protects page tables. */
+int store_constant(uint64_t addr, uint64_t value);
+
 /* Leave small holes in free memory, and no block that the pool would take. */
 void use_up_blocks(void);
 
