@@ -237,16 +237,8 @@ struct ptes_queue {
 /* mm/kpkeys/changes.c */
 void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
 	       unsigned long end, int target_node);
-unsigned long __change_ptes(struct ptes_change *change, pte_t *pte,
-			    unsigned long addr, unsigned long end);
-
-/* Where nothing is protected the caller changes all of them, one by one. */
-static inline unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
-					unsigned long addr, unsigned long end)
-{
-	return kpkeys_pgtables_enabled() ? __change_ptes(change, pte, addr, end) : addr;
-}
-
+unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
+			  unsigned long addr, unsigned long end);
 void clear_marked(struct vm_area_struct *vma, unsigned long base, pte_t *pte,
 		  unsigned long *marked, cydp_t flags);
 

@@ -219,16 +219,18 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 }
 
 /**
- * __change_ptes - change permissions of entries, up to one that its caller changes
+ * change_ptes - change permissions of entries, up to one that its caller changes
  * @change: to what; says afterwards what was done, in addition to before
  * @pte: the first entry, under the lock of its table
  * @addr: what it maps
  * @end: where the last one's mapping ends, in the same table
  *
+ * Where nothing is protected the caller changes all of them.
+ *
  * Return: what that one maps, or @end.
  */
-unsigned long __change_ptes(struct ptes_change *change, pte_t *pte,
-			    unsigned long addr, unsigned long end)
+unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
+			  unsigned long addr, unsigned long end)
 {
 	pte_t first = ptep_get(pte);
 
