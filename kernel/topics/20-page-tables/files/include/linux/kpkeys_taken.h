@@ -17,6 +17,18 @@
 struct folio;
 struct vm_fault;
 
+static __always_inline void __clear_marked_ptes(struct vm_area_struct *vma,
+						unsigned long base, pte_t *table,
+						const unsigned long *marked,
+						cydp_t flags)
+{
+	unsigned int i, end;
+
+	for_each_set_bitrange(i, end, marked, PTRS_PER_PTE)
+		clear_young_dirty_ptes(vma, base + i * PAGE_SIZE, table + i,
+				       end - i, flags);
+}
+
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 
 #include <asm/kpkeys_taken.h>
@@ -64,9 +76,22 @@ static __always_inline unsigned int read_copied_ptes(pte_t *ptep, pte_t *pte)
 }
 #endif
 
+#ifndef nr_of_run
+/* Nothing is contiguous but what helpers know. */
+#define is_run(pte)				false
+#define nr_of_run(ptep, pte, max)		1
+#define unfold_edges(mm, ptep, addr, end)	do { } while (0)
+#define fold_ptes(mm, ptep, addr, end)		do { } while (0)
+#endif
+
 #ifndef set_copied_ptes
-#define protect_copied_ptes(mm, addr, ptep, pte, nr)			\
-	wrprotect_ptes_held(mm, addr, ptep, nr)
+static __always_inline bool protect_copied_ptes(struct mm_struct *mm,
+						unsigned long addr, pte_t *ptep,
+						pte_t pte, unsigned int nr)
+{
+	wrprotect_ptes(mm, addr, ptep, nr);
+	return true;
+}
 
 /*
  * In a section, with entries of another table. Returns false if they must be
@@ -76,7 +101,7 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
 					    pte_t pte, unsigned int nr)
 {
-	set_ptes_held(mm, addr, ptep, pte, nr);
+	set_ptes(mm, addr, ptep, pte, nr);
 	return true;
 }
 #endif
@@ -90,25 +115,19 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 #define mkwrite_changed_pte	pte_mkwrite
 #endif
 
-static __always_inline void __clear_marked_ptes(struct vm_area_struct *vma,
-						unsigned long base, pte_t *table,
-						const unsigned long *marked,
-						cydp_t flags)
-{
-	unsigned int i, end;
-
-	for_each_set_bitrange(i, end, marked, PTRS_PER_PTE)
-		clear_young_dirty_ptes(vma, base + i * PAGE_SIZE, table + i,
-				       end - i, flags);
-}
-
 #ifndef clear_marked_ptes
 #define clear_marked_ptes	__clear_marked_ptes
 #endif
 
 #ifndef take_changed_pte
-#define take_changed_pte	ptep_modify_prot_start
-#define set_changed_pte		ptep_modify_prot_commit
+#define take_changed_pte(vma, addr, ptep, nr)				\
+	ptep_modify_prot_start(vma, addr, ptep)
+#define set_changed_pte(vma, addr, ptep, old, pte, nr)			\
+	ptep_modify_prot_commit(vma, addr, ptep, old, pte)
+#endif
+
+#ifndef changes_are_single
+#define changes_are_single()	false
 #endif
 
 #if defined(CONFIG_KPKEYS_HARDENED_PGTABLES) && !defined(CONFIG_PREEMPT_RT)
@@ -117,22 +136,41 @@ static __always_inline void __clear_marked_ptes(struct vm_area_struct *vma,
 
 struct taken_ptes { };
 
+/* With the gate shut. */
 static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
 {
 	return raw_cpu_ptr(kpkeys_taken.pte);
 }
 
-static __always_inline pte_t __read_taken(struct taken_ptes *taken,
-					  unsigned int i)
+/*
+ * In a section: where they are, unless that is for the base register to say
+ * each time, as its value in memory can be changed.
+ */
+#ifdef taken_base
+#define begin_taken(taken)	taken_base(kpkeys_taken.pte)
+
+static __always_inline pte_t __read_taken(const pte_t *base, unsigned long i)
+{
+	return READ_ONCE(base[i]);
+}
+
+static __always_inline void __write_taken(pte_t *base, unsigned long i, pte_t pte)
+{
+	WRITE_ONCE(base[i], pte);
+}
+#else
+#define begin_taken(taken)	NULL
+
+static __always_inline pte_t __read_taken(const pte_t *base, unsigned long i)
 {
 	return (pte_t) { .pte = raw_cpu_read(kpkeys_taken.pte[i].pte) };
 }
 
-static __always_inline void __write_taken(struct taken_ptes *taken,
-					  unsigned int i, pte_t pte)
+static __always_inline void __write_taken(pte_t *base, unsigned long i, pte_t pte)
 {
 	raw_cpu_write(kpkeys_taken.pte[i].pte, pte.pte);
 }
+#endif
 
 #else
 
@@ -147,16 +185,16 @@ static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
 	return taken->pte;
 }
 
-static __always_inline pte_t __read_taken(struct taken_ptes *taken,
-					  unsigned int i)
+#define begin_taken	__taken_ptes
+
+static __always_inline pte_t __read_taken(const pte_t *base, unsigned long i)
 {
-	return taken->pte[i];
+	return base[i];
 }
 
-static __always_inline void __write_taken(struct taken_ptes *taken,
-					  unsigned int i, pte_t pte)
+static __always_inline void __write_taken(pte_t *base, unsigned long i, pte_t pte)
 {
-	taken->pte[i] = pte;
+	base[i] = pte;
 }
 
 #endif
@@ -167,7 +205,7 @@ static __always_inline unsigned long taken_end(unsigned long addr)
 	return ALIGN(addr + 1, NR_TAKEN_PTES * PAGE_SIZE);
 }
 
-static __always_inline unsigned int taken_index(unsigned long addr)
+static __always_inline unsigned long taken_index(unsigned long addr)
 {
 	return (addr >> PAGE_SHIFT) % NR_TAKEN_PTES;
 }
@@ -179,24 +217,23 @@ static __always_inline pte_t *taken_ptep(struct taken_ptes *taken,
 	return __taken_ptes(taken) + taken_index(addr);
 }
 
-static __always_inline pte_t read_taken(struct taken_ptes *taken,
-					unsigned long addr)
+/* @base is what begin_taken() returned, in the same section. */
+static __always_inline pte_t read_taken(const pte_t *base, unsigned long addr)
 {
-	return __read_taken(taken, taken_index(addr));
+	return __read_taken(base, taken_index(addr));
 }
 
-/* In a section only. Returns where the next run begins. */
-static __always_inline unsigned long write_taken_run(struct taken_ptes *taken,
-						     unsigned long addr,
-						     pte_t pte, int nr)
+/* In a section only. */
+static __always_inline void write_taken(pte_t *base, unsigned long addr, pte_t pte)
 {
-	for (;;) {
-		__write_taken(taken, taken_index(addr), pte);
-		addr += PAGE_SIZE;
-		if (--nr == 0)
-			return addr;
-		pte = pte_advance_pfn(pte, 1);
-	}
+	__write_taken(base, taken_index(addr), pte);
+}
+
+static __always_inline void write_taken_run(pte_t *base, unsigned long addr,
+					    pte_t pte, unsigned int nr)
+{
+	for (; nr; nr--, addr += PAGE_SIZE, pte = pte_advance_pfn(pte, 1))
+		write_taken(base, addr, pte);
 }
 
 /**
@@ -284,9 +321,13 @@ static inline unsigned int move_present_ptes(struct mm_struct *mm, pte_t *old,
 					     unsigned long size,
 					     bool clear_uffd_wp)
 {
+	unsigned int nr;
+
 	if (!kpkeys_pgtables_enabled() || !pte_present(ptep_get(old)))
 		return 0;
-	return __move_ptes(mm, old, old_addr, new, new_addr, size, clear_uffd_wp);
+	nr = __move_ptes(mm, old, old_addr, new, new_addr, size, clear_uffd_wp);
+	fold_ptes(mm, new, new_addr, new_addr + nr * PAGE_SIZE);
+	return nr;
 }
 
 /* mm/kpkeys/vmalloc.c */

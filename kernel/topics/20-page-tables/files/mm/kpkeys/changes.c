@@ -145,6 +145,30 @@ static __always_inline bool is_left(pte_t pte, unsigned long flags)
 	return pte_none(pte) || !non_swap_entry(pte_to_swp_entry(pte));
 }
 
+/* How many of entries that belong together are noted? */
+static __always_inline unsigned int nr_noted(const struct ptes_change *change,
+					     unsigned long addr, unsigned int nr)
+{
+	unsigned int i = pte_index(addr), noted = 0;
+
+	for (; nr; nr--, i++)
+		noted += test_bit(i, change->noted);
+	return noted;
+}
+
+/* Is that not the same for all of a run? Then it is unfolded. */
+static __always_inline bool differ(const struct ptes_change *change,
+				   unsigned long addr, unsigned int nr,
+				   unsigned long flags)
+{
+	unsigned int noted;
+
+	if (nr == 1 || !(flags & (MM_CP_PROT_NUMA | MM_CP_TRY_CHANGE_WRITABLE)))
+		return false;
+	noted = nr_noted(change, addr, nr);
+	return noted && noted != nr;
+}
+
 static __always_inline bool is_kept(const struct ptes_change *change,
 				    unsigned long addr, unsigned long flags)
 {
@@ -159,10 +183,16 @@ static __always_inline bool gets_writable(const struct ptes_change *change,
 	       test_bit(pte_index(addr), change->noted);
 }
 
-/* Must it be asked what an entry maps? The old one was, when it was set. */
-static __always_inline bool change_must_be_asked(pte_t old, pte_t pte)
+/* Must it be asked what entries map? The old ones were, when they were set. */
+static __always_inline bool change_must_be_asked(pte_t old, pte_t pte,
+						 unsigned int nr)
 {
-	return kpkeys_pgtables_enabled() && pte_gains(old, pte) && is_typed(pte);
+	if (!kpkeys_pgtables_enabled() || !pte_gains(old, pte))
+		return false;
+	for (; nr > 1; nr--, pte = pte_advance_pfn(pte, 1))
+		if (is_typed(pte))
+			return true;
+	return is_typed(pte);
 }
 
 /*
@@ -177,6 +207,7 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 	unsigned long flags = change->flags, from = end, to = addr;
 	struct vm_area_struct *vma = change->vma;
 	pgprot_t prot = change->prot;
+	unsigned int nr;
 	pte_t old, pte;
 	long pages = 0;
 	bool ask;
@@ -189,27 +220,30 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 		kpkeys_reread(end);
 		if (!taken_are_ptes(ptep, addr, end))
 			return end;
-		for (; addr != end; ptep++, addr += PAGE_SIZE) {
-			old = ptep_get(ptep);
+		for (; addr != end; ptep += nr, addr += nr * PAGE_SIZE) {
+			old = READ_ONCE(*ptep);
+			nr = nr_of_run(ptep, old, (end - addr) / PAGE_SIZE);
 			if (!pte_present(old) && !is_left(old, flags))
+				break;
+			if (unlikely(!nr) || differ(change, addr, nr, flags))
 				break;
 			if (!pte_present(old) || is_kept(change, addr, flags))
 				continue;
-			if (is_searched_for(old))
+			if (is_searched_for(old, nr))
 				break;
-			old = take_changed_pte(vma, addr, ptep);
+			old = take_changed_pte(vma, addr, ptep, nr);
 			pte = changed_pte(old, prot, flags);
 			if (gets_writable(change, pte, addr, flags))
 				pte = mkwrite_changed_pte(pte, vma);
-			ask = change_must_be_asked(old, pte);
-			set_changed_pte(vma, addr, ptep, old, ask ? old : pte);
+			ask = change_must_be_asked(old, pte, nr);
+			set_changed_pte(vma, addr, ptep, old, ask ? old : pte, nr);
 			if (ask)
 				break;
-			pages++;
+			pages += nr;
 			if (!pte_needs_flush(old, pte))
 				continue;
 			from = min(from, addr);
-			to = addr + PAGE_SIZE;
+			to = addr + nr * PAGE_SIZE;
 		}
 	}
 	change->pages += pages;
@@ -233,10 +267,14 @@ unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
 			  unsigned long addr, unsigned long end)
 {
 	pte_t first = ptep_get(pte);
+	unsigned long next;
 
-	if (!pte_present(first) && !is_left(first, change->flags))
+	if (changes_are_single() ||
+	    (!pte_present(first) && !is_left(first, change->flags)))
 		return addr;
-	return change_in_section(change, pte, addr, end);
+	next = change_in_section(change, pte, addr, end);
+	fold_ptes(change->vma->vm_mm, pte, addr, next);
+	return next;
 }
 
 /* ---- madvise() ---- */

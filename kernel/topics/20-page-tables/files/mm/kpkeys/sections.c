@@ -13,43 +13,69 @@
 
 /* ---- unmapping ---- */
 
+/* In the section, too: what is refused stays. */
+static __always_inline void take_none(pte_t *base, unsigned long addr,
+				      unsigned long end)
+{
+	for (; addr != end; addr += PAGE_SIZE)
+		write_taken(base, addr, __pte(0));
+}
+
+/* Part of a run stays: its ends were unfolded. Returns how many entries it is. */
+static __always_inline unsigned int take_run(struct mm_struct *mm, pte_t *pte,
+					     unsigned long addr, unsigned long end,
+					     bool full, pte_t *base)
+{
+	unsigned int nr = nr_of_run(pte, READ_ONCE(*pte), (end - addr) / PAGE_SIZE);
+
+	if (!nr) {
+		write_taken(base, addr, __pte(0));
+		return 1;
+	}
+	write_taken_run(base, addr, take_ptes(mm, addr, pte, nr, full), nr);
+	return nr;
+}
+
 /**
  * zap_take_ptes - take entries out of a table
  * @mm: whose
  * @pte: the first one, under the lock of its table
  * @addr: what it maps
  * @end: where the last one's mapping ends, taken_end() of @addr at most
- * @keep: those that stay, by taken_index()
+ * @keep: those that stay, by taken_index(), or NULL
  * @full: nobody uses the mm any more
  * @taken: filled in; what stays is none there
  *
  * Page tables can be written here, so nothing else happens: what was taken is
  * accounted for behind the section.
  */
-void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
-		   unsigned long end, const unsigned long *keep, bool full,
-		   struct taken_ptes *taken)
+__flatten void zap_take_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
+			     unsigned long end, const unsigned long *keep,
+			     bool full, struct taken_ptes *taken)
 {
 	bool refused = taken_are_refused(pte, addr, end);
-	pte_t ptent;
-	int nr;
+	unsigned int nr;
+	pte_t ptent, *base;
 
+	unfold_edges(mm, pte, addr, end);
 	guard(kpkeys_pgtables_section)(NR_TAKEN_PTES);
 	kpkeys_reread(pte);
 	kpkeys_reread(addr);
 	kpkeys_reread(end);
-	refused |= !taken_are_ptes(pte, addr, end);
-	for (; addr != end; pte += nr) {
-		ptent = ptep_get(pte);
-		nr = pte_batch_hint(pte, ptent);
-		if (nr > 1)
-			nr = min_t(int, nr, (end - addr) / PAGE_SIZE);
-		if (pte_none(ptent) || refused ||
-		    test_bit(taken_index(addr), keep))
-			ptent = __pte(0);
-		else
-			ptent = take_ptes(mm, addr, pte, nr, full);
-		addr = write_taken_run(taken, addr, ptent, nr);
+	base = begin_taken(taken);
+	if (refused || !taken_are_ptes(pte, addr, end))
+		return take_none(base, addr, end);
+	for (; addr != end; pte++, addr += PAGE_SIZE) {
+		ptent = READ_ONCE(*pte);
+		if (pte_none(ptent) || (keep && test_bit(taken_index(addr), keep))) {
+			write_taken(base, addr, __pte(0));
+		} else if (likely(!is_run(ptent))) {
+			write_taken(base, addr, take_ptes(mm, addr, pte, 1, full));
+		} else {
+			nr = take_run(mm, pte, addr, end, full, base);
+			pte += nr - 1;
+			addr += (nr - 1) * PAGE_SIZE;
+		}
 	}
 }
 
@@ -58,16 +84,17 @@ static noinline __flatten unsigned long
 put_back_in_section(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		    unsigned long end, struct taken_ptes *taken)
 {
-	pte_t ptent;
+	pte_t ptent, *base;
 
 	guard(kpkeys_pgtables_section)(NR_TAKEN_PTES);
 	kpkeys_reread(pte);
 	kpkeys_reread(addr);
 	kpkeys_reread(end);
+	base = begin_taken(taken);
 	if (!taken_are_ptes(pte, addr, end))
 		return end;
 	for (; addr != end; pte++, addr += PAGE_SIZE) {
-		ptent = read_taken(taken, addr);
+		ptent = read_taken(base, addr);
 		if (is_typed(ptent) ||
 		    (!pte_none(ptent) && !set_copied_ptes(mm, addr, pte, ptent, 1)))
 			break;
@@ -89,15 +116,17 @@ put_back_in_section(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 		       unsigned long end, struct taken_ptes *taken)
 {
-	unsigned long next;
+	unsigned long next, start = addr;
+	pte_t *first = pte;
 
 	for (; addr != end; addr = next + PAGE_SIZE, pte++) {
 		next = put_back_in_section(mm, pte, addr, end, taken);
 		if (next == end)
-			return;
+			break;
 		pte += (next - addr) / PAGE_SIZE;
-		set_pte_at(mm, next, pte, read_taken(taken, next));
+		set_pte_at(mm, next, pte, *taken_ptep(taken, next));
 	}
+	fold_ptes(mm, first, start, end);
 }
 
 /* ---- fork ---- */
@@ -131,12 +160,14 @@ static __always_inline unsigned int nr_to_copy(unsigned long addr,
 					       unsigned long end, unsigned int nr,
 					       const unsigned long *skip)
 {
-	unsigned int i = pte_index(addr);
+	unsigned int i = pte_index(addr), next = i;
 
 	nr = min_t(unsigned long, nr, (end - addr) / PAGE_SIZE);
-	if (skip && !test_bit(i, skip))
-		nr = find_next_bit(skip, i + nr, i) - i;
-	return skip && test_bit(i, skip) ? 1 : nr;
+	if (skip && test_bit(i, skip))
+		return 1;
+	for (; skip && next < i + nr && !test_bit(next, skip); next++)
+		;
+	return skip ? next - i : nr;
 }
 
 /*
@@ -171,16 +202,18 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 			nr = nr_to_copy(addr, end, nr, skip);
 		if (pte_none(pte) || is_skipped(addr, skip))
 			continue;
+		if (is_searched_for(pte, nr))
+			break;
 		if (likely(pte_present(pte))) {
-			if (is_cow && pte_write(pte))
-				protect_copied_ptes(src_mm, addr, src, pte, nr);
+			if (is_cow && pte_write(pte) &&
+			    !protect_copied_ptes(src_mm, addr, src, pte, nr))
+				break;
 		} else if (pte_swp_exclusive(pte)) {
 			/* Mark the swap entry as shared. */
 			pte = pte_swp_clear_exclusive(pte);
 			write_swap_pte(src_mm, addr, src, pte);
 		}
-		if (is_searched_for(pte) ||
-		    !set_copied_ptes(dst_mm, addr, dst, copied_pte(pte, vm_flags), nr))
+		if (!set_copied_ptes(dst_mm, addr, dst, copied_pte(pte, vm_flags), nr))
 			break;
 	}
 	return addr;
@@ -191,6 +224,22 @@ static void sync_ptes(pte_t *pte, unsigned long addr, unsigned long end)
 	for (; addr != end; pte++, addr += PAGE_SIZE)
 		if (pte_present(ptep_get(pte)))
 			sync_pte(ptep_get(pte));
+}
+
+/* With the gate shut. */
+static void copy_one(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
+		     pte_t *dst, pte_t *src, unsigned long addr)
+{
+	unsigned long vm_flags = dst_vma->vm_flags;
+	pte_t pte = ptep_get(src);
+
+	if (!pte_present(pte) && pte_swp_exclusive(pte)) {
+		pte = pte_swp_clear_exclusive(pte);
+		set_pte_at(src_vma->vm_mm, addr, src, pte);
+	} else if (pte_present(pte) && is_cow_mapping(vm_flags) && pte_write(pte)) {
+		wrprotect_ptes(src_vma->vm_mm, addr, src, 1);
+	}
+	set_pte_at(dst_vma->vm_mm, addr, dst, copied_pte(pte, vm_flags));
 }
 
 /**
@@ -207,8 +256,8 @@ void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	       pte_t *dst, pte_t *src, unsigned long addr, unsigned long end,
 	       const unsigned long *skip)
 {
-	unsigned long next;
-	pte_t pte;
+	unsigned long next, start = addr;
+	pte_t *first = dst;
 
 	if (needs_sync(dst_vma))
 		sync_ptes(src, addr, end);
@@ -217,12 +266,12 @@ void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	for (; addr != end; addr = next + PAGE_SIZE, src++, dst++) {
 		next = copy_in_section(dst_vma, src_vma, dst, src, addr, end, skip);
 		if (next == end)
-			return;
+			break;
 		src += (next - addr) / PAGE_SIZE;
 		dst += (next - addr) / PAGE_SIZE;
-		pte = copied_pte(ptep_get(src), dst_vma->vm_flags);
-		set_pte_at(dst_vma->vm_mm, next, dst, pte);
+		copy_one(dst_vma, src_vma, dst, src, next);
 	}
+	fold_ptes(dst_vma->vm_mm, first, start, end);
 }
 
 /* ---- mremap() ---- */
@@ -250,6 +299,7 @@ __move_ptes(struct mm_struct *mm, pte_t *old, unsigned long old_addr, pte_t *new
 	    unsigned long new_addr, unsigned long size, bool clear_uffd_wp)
 {
 	unsigned long end, start = old_addr;
+	unsigned int nr;
 	pte_t pte;
 
 	if (taken_are_refused(old, 0, size) || taken_are_refused(new, 0, size))
@@ -261,15 +311,16 @@ __move_ptes(struct mm_struct *mm, pte_t *old, unsigned long old_addr, pte_t *new
 	if (!taken_are_ptes(old, 0, size) || !copies_are_known(old) ||
 	    !taken_are_ptes(new, 0, size))
 		return size / PAGE_SIZE;
-	for (end = old_addr + size; old_addr != end; old++, new++,
-	     old_addr += PAGE_SIZE, new_addr += PAGE_SIZE) {
-		pte = ptep_get(old);
+	for (end = old_addr + size; old_addr != end; old += nr, new += nr,
+	     old_addr += nr * PAGE_SIZE, new_addr += nr * PAGE_SIZE) {
+		pte = READ_ONCE(*old);
+		nr = nr_of_run(old, pte, (end - old_addr) / PAGE_SIZE);
 		if (pte_none(pte))
 			continue;
-		if (!pte_present(pte) || is_searched_for(pte))
+		if (!pte_present(pte) || unlikely(!nr) || is_searched_for(pte, nr))
 			break;
-		pte = take_ptes(mm, old_addr, old, 1, false);
-		set_copied_ptes(mm, new_addr, new, moved_pte(pte, clear_uffd_wp), 1);
+		pte = take_ptes(mm, old_addr, old, nr, false);
+		set_copied_ptes(mm, new_addr, new, moved_pte(pte, clear_uffd_wp), nr);
 	}
 	return (old_addr - start) / PAGE_SIZE;
 }
@@ -317,6 +368,9 @@ void __set_queued_ptes(struct ptes_queue *queue, struct vm_fault *vmf)
 			set_pte_at(mm, queue->addr[i],
 				   table + pte_index(queue->addr[i]), queue->pte[i]);
 	}
+	for (i = 0; i < nr; i++)
+		fold_ptes(mm, table + pte_index(queue->addr[i]), queue->addr[i],
+			  queue->addr[i] + PAGE_SIZE);
 	queue->nr = 0;
 }
 

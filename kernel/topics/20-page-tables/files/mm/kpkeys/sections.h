@@ -77,11 +77,12 @@ static __always_inline bool copies_are_known(const pte_t *ptep)
  * Does a search look for what this entry maps? Nothing else becomes of a page
  * that is mapped, so an entry that was asked about when it was set need not be
  * again: if it only loses permissions, or is copied. But a search might be past
- * the copy's table already, or pass by while an entry is taken out.
+ * the copy's table already, or pass by while an entry is taken out. Each entry of a
+ * run may be the one, so that is unfolded.
  */
-static __always_inline bool is_searched_for(pte_t pte)
+static __always_inline bool is_searched_for(pte_t pte, unsigned int nr)
 {
-	return is_search_on() && is_typed(pte);
+	return is_search_on() && (nr > 1 || is_typed(pte));
 }
 
 #endif /* _MM_KPKEYS_SECTIONS_H */

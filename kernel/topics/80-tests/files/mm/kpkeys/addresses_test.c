@@ -97,7 +97,7 @@ static void test_mapping_is_not_replaced(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_still(before));
 	scoped_guard(preempt) {
 		guard(kpkeys_pgtables_section)(2);
-		set_ptes_held(&init_mm, (unsigned long)state, slot, other, 1);
+		set_ptes(&init_mm, (unsigned long)state, slot, other, 1);
 	}
 	KUNIT_EXPECT_TRUE(test, is_still(before));
 	set_pte(slot, __pte(before));

@@ -375,7 +375,7 @@ static void test_held_pte_is_in_a_table(struct kunit *test)
 	scoped_guard(preempt) {
 		guard(kpkeys_pgtables_section)(2);
 		set_pte_at(&init_mm, 0, (pte_t *)PARENT + 1, pte);
-		set_ptes_held(&init_mm, 0, (pte_t *)PARENT + 2, pte, 1);
+		set_ptes(&init_mm, 0, (pte_t *)PARENT + 2, pte, 1);
 	}
 	KUNIT_EXPECT_EQ(test, PARENT[1], 0);
 	KUNIT_EXPECT_EQ(test, PARENT[2], 0);

@@ -12,6 +12,8 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+#include <asm/kpkeys_taken.h>
+
 static unsigned long mapped_pfn(pte_t pte)
 {
 	return pte_valid(pte) ? pte_pfn(pte) : ULONG_MAX;
@@ -272,12 +274,10 @@ static pte_t clear_one(struct mm_struct *mm, unsigned long addr, pte_t *ptep)
 	return ___ptep_get_and_clear(mm, addr, ptep);
 }
 
-/* Of a run, the first one is dirty or young if one of them was. */
+/* Of a run, the first one is dirty or young if one of them was. Swap entries differ. */
 static __always_inline pte_t add_flags(pte_t first, pte_t pte)
 {
-	if (pte_dirty(pte))
-		first = pte_mkdirty(first);
-	return pte_young(pte) ? pte_mkyoung(first) : first;
+	return pte_present(first) ? add_flags_of(first, pte) : first;
 }
 
 static noinline bool clear_run(struct mm_struct *mm, unsigned long addr,
@@ -353,3 +353,65 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
+
+/**
+ * kpkeys_clear_bits - have entries no longer be accessed or dirty
+ * @ptep: the first one, of any level
+ * @nr: how many, of one table
+ * @flags: CYDP_*: which bits
+ *
+ * Return: whether one of them was accessed.
+ */
+int kpkeys_clear_bits(pte_t *ptep, unsigned int nr, cydp_t flags)
+{
+	int young = 0;
+
+	if (kpkeys_refuse_change(ptep, nr))
+		return 0;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	if (!kpkeys_are_entries(ptep, nr))
+		return 0;
+	for (; nr; nr--, ptep++)
+		young |= pte_young(clear_bits_in_place(ptep, flags));
+	return young;
+}
+EXPORT_SYMBOL_GPL(kpkeys_clear_bits);
+
+static __always_inline void add_flags_in_place(pte_t *ptep, pteval_t flags)
+{
+	pteval_t old, val = pte_val(__ptep_get(ptep));
+
+	do {
+		old = val;
+		val = ((val ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
+		val = cmpxchg_relaxed(&pte_val(*ptep), old, val);
+	} while (val != old);
+}
+
+/**
+ * kpkeys_add_flags - add flags to entries, as __ptep_set_access_flags() does
+ * @ptep: the first one, of a page or of PMD_SIZE
+ * @nr: how many, of one table
+ * @flags: kpkeys_flags_to_add()
+ *
+ * Return: false if one of them may not get them.
+ */
+bool kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (kpkeys_refuse_flags(ptep + i, __ptep_get(ptep + i), flags))
+			return false;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	kpkeys_reread(flags);
+	if (!kpkeys_are_entries(ptep, nr))
+		return false;
+	for (; nr; nr--, ptep++)
+		add_flags_in_place(ptep, flags);
+	return true;
+}

@@ -36,16 +36,17 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 	return true;
 }
 
-static __always_inline void protect_copied_ptes(struct mm_struct *mm,
+static __always_inline bool protect_copied_ptes(struct mm_struct *mm,
 						unsigned long addr, pte_t *ptep,
 						pte_t pte, unsigned int nr)
 {
 	___ptep_set_wrprotect(ptep);
+	return true;
 }
 
-#define take_changed_pte(vma, addr, ptep)				\
+#define take_changed_pte(vma, addr, ptep, nr)				\
 	take_ptes((vma)->vm_mm, addr, ptep, 1, false)
-#define set_changed_pte(vma, addr, ptep, old, pte)			\
+#define set_changed_pte(vma, addr, ptep, old, pte, nr)			\
 	set_copied_ptes((vma)->vm_mm, addr, ptep, pte, 1)
 
 /* pte_mkwrite() in line. */

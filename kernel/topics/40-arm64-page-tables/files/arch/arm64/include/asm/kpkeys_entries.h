@@ -9,6 +9,7 @@
 #define _ASM_ARM64_KPKEYS_ENTRIES_H
 
 #include <linux/kpkeys_frames.h>
+#include <linux/mm_types.h>
 #include <asm/pgtable-types.h>
 
 struct mm_struct;
@@ -81,8 +82,15 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 			unsigned int nr);
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr);
+int kpkeys_clear_bits(pte_t *ptep, unsigned int nr, cydp_t flags);
+bool kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
+
+/* Those of an entry that __ptep_set_access_flags() adds, PTE_RDONLY the other way round. */
+#define kpkeys_flags_to_add(pte)					\
+	((pte_val(pte) & (PTE_RDONLY | PTE_AF | PTE_WRITE | PTE_DIRTY)) ^ \
+	 PTE_RDONLY)
 
 /* How many pages an entry maps that leads to no table. Folded levels span what those below do. */
 #define kpkeys_pages_at(level)						\
