@@ -51,6 +51,13 @@ static unsigned int nr_in(const pte_t *ptep, bool contiguous)
 	return nr;
 }
 
+static void test_unfolds_for_any_mm(struct kunit *test)
+{
+	pte_clear(&init_mm, ADDR + 3 * PAGE_SIZE, table[0] + 3);
+	KUNIT_EXPECT_EQ(test, nr_in(table[0], true), 0);
+	KUNIT_EXPECT_EQ(test, nr_in(table[0], false), CONT_PTES - 1);
+}
+
 static unsigned long copy(unsigned long end)
 {
 	DECLARE_BITMAP(skip, PTRS_PER_PTE) = { };
@@ -296,6 +303,7 @@ static void runs_test_exit(struct kunit *test)
 }
 
 static struct kunit_case runs_cases[] = {
+	KUNIT_CASE(test_unfolds_for_any_mm),
 	KUNIT_CASE(test_run_is_copied_as_one),
 	KUNIT_CASE(test_part_of_a_run_is_copied),
 	KUNIT_CASE(test_run_is_moved_as_one),
