@@ -142,8 +142,6 @@ void kpkeys_frames_table(void *page);
 bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 			unsigned long nr);
 
-bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn);
-
 /* links.c */
 unsigned long kpkeys_entry_pfn(const void *entry);
 unsigned long kpkeys_slot_pfn(const void *entry);
@@ -187,6 +185,7 @@ extern void *kpkeys_no_table;
 /* The table by which text is mapped to be patched, where that is one of a process. */
 extern void *kpkeys_patch_table;
 
+bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn);
 bool kpkeys_are_entries(const void *entry, unsigned int nr);
 bool kpkeys_table_is_new(const void *page);
 

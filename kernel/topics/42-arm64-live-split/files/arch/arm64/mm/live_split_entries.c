@@ -43,8 +43,7 @@ static void unfold(pte_t *ptep, unsigned long addr, unsigned long size)
 		if (kpkeys_pgtables_enabled() && !kpkeys_are_entries(ptep, nr))
 			return;
 		for (i = 0; i < nr; i++)
-			__set_pte_nosync(ptep + i,
-					 pte_mknoncont(__ptep_get(ptep + i)));
+			WRITE_ONCE(ptep[i], pte_mknoncont(__ptep_get(ptep + i)));
 	}
 	flush_one(addr);
 	atomic_long_inc(size == PAGE_SIZE ? &live_split_events.cont_ptes :
@@ -83,7 +82,7 @@ static void fill(pte_t *table, pte_t pte, unsigned long size)
 		if (kpkeys_pgtables_enabled() && !kpkeys_table_is_new(table))
 			return;
 		for (i = 0; i < PTRS_PER_PTE; i++) {
-			__set_pte_nosync(table + i, pte);
+			WRITE_ONCE(table[i], pte);
 			pte = pte_advance_pfn(pte, size >> PAGE_SHIFT);
 		}
 	}
