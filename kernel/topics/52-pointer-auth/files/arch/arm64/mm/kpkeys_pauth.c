@@ -31,14 +31,16 @@ static int __init kpkeys_pauth_setup(char *arg)
 early_param("kpkeys_pauth", kpkeys_pauth_setup);
 
 /* Inside guard(kpkeys_secret) only. NULL if somebody changed the number. */
-static struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
+static __always_inline struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
 {
-	struct kpkeys_pauth_keys *keys;
+	return kpkeys_secret_data(READ_ONCE(task->thread.pauth_slot), task);
+}
 
-	keys = kpkeys_secret_data(task->thread.pauth_slot, task);
-	WARN_ONCE(!keys, "keys of %s[%d] are not where they were\n",
+/* With the gate shut. */
+static void warn_unless(bool found, struct task_struct *task)
+{
+	WARN_ONCE(!found, "keys of %s[%d] are not where they were\n",
 		  task->comm, task_pid_nr(task));
-	return keys;
 }
 
 /**
@@ -88,10 +90,12 @@ static void set_kernel_key(struct task_struct *task,
 {
 	struct kpkeys_pauth_keys *keys;
 
-	guard(kpkeys_secret)();
-	keys = keys_of(task);
-	if (keys)
-		keys->kernel = *key;
+	scoped_guard(kpkeys_secret) {
+		keys = keys_of(task);
+		if (keys)
+			keys->kernel = *key;
+	}
+	warn_unless(keys, task);
 }
 
 static void new_kernel_key(struct task_struct *task)
@@ -118,11 +122,14 @@ static void inherit_user_keys(struct task_struct *task)
 {
 	struct kpkeys_pauth_keys *from, *to;
 
-	guard(kpkeys_secret)();
-	from = keys_of(current);
-	to = keys_of(task);
-	if (from && to)
-		to->user = from->user;
+	scoped_guard(kpkeys_secret) {
+		from = keys_of(current);
+		to = keys_of(task);
+		if (from && to)
+			to->user = from->user;
+	}
+	warn_unless(from, current);
+	warn_unless(to, task);
 }
 
 /* See kpkeys_pauth_copy_thread(). */
@@ -161,15 +168,17 @@ struct ptrauth_keys_user *kpkeys_pauth_get(struct kpkeys_pauth_copy *copy)
 
 	if (!kpkeys_pauth_enabled())
 		return &copy->task->thread.keys_user;
-	guard(kpkeys_secret)();
-	keys = keys_of(copy->task);
-	if (keys)
-		copy->keys = keys->user;
+	scoped_guard(kpkeys_secret) {
+		keys = keys_of(copy->task);
+		if (keys)
+			copy->keys = keys->user;
+	}
+	warn_unless(keys, copy->task);
 	return &copy->keys;
 }
 
 /* All of them: between the change and this another task may have run here. */
-static void install_user_keys(struct ptrauth_keys_user *keys)
+static __always_inline void install_user_keys(struct ptrauth_keys_user *keys)
 {
 	ptrauth_keys_install_user(keys);
 	/* Otherwise the way out to user space does it. */
@@ -194,6 +203,7 @@ void kpkeys_pauth_put(struct kpkeys_pauth_copy *copy)
 		if (copy->task == current)
 			install_user_keys(&copy->keys);
 	}
+	warn_unless(keys, copy->task);
 	kpkeys_pauth_forget(copy);
 }
 
