@@ -84,6 +84,12 @@ static __always_inline unsigned int read_copied_ptes(pte_t *ptep, pte_t *pte)
 #define fold_ptes(mm, ptep, addr, end)		do { } while (0)
 #endif
 
+#ifndef set_plain_ptes
+#define set_plain_ptes		set_ptes
+#define wrprotect_plain_ptes	wrprotect_ptes
+#define clear_plain_ptes	clear_full_ptes
+#endif
+
 #ifndef set_copied_ptes
 static __always_inline bool protect_copied_ptes(struct mm_struct *mm,
 						unsigned long addr, pte_t *ptep,
@@ -276,6 +282,16 @@ void note_ptes(struct ptes_change *change, pte_t *pte, unsigned long addr,
 	       unsigned long end, int target_node);
 unsigned long change_ptes(struct ptes_change *change, pte_t *pte,
 			  unsigned long addr, unsigned long end);
+/* Of most, one by one. */
+static __always_inline void mark_ptes(unsigned long *marked, unsigned long addr,
+				      unsigned int nr)
+{
+	if (likely(nr == 1))
+		__set_bit(pte_index(addr), marked);
+	else
+		bitmap_set(marked, pte_index(addr), nr);
+}
+
 void clear_marked(struct vm_area_struct *vma, unsigned long base, pte_t *pte,
 		  unsigned long *marked, cydp_t flags);
 
@@ -323,7 +339,7 @@ static inline unsigned int move_present_ptes(struct mm_struct *mm, pte_t *old,
 {
 	unsigned int nr;
 
-	if (!kpkeys_pgtables_enabled() || !pte_present(ptep_get(old)))
+	if (!pte_present(ptep_get(old)))
 		return 0;
 	nr = __move_ptes(mm, old, old_addr, new, new_addr, size, clear_uffd_wp);
 	fold_ptes(mm, new, new_addr, new_addr + nr * PAGE_SIZE);

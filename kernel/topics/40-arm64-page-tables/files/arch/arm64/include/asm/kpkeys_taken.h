@@ -79,6 +79,47 @@ static __always_inline void fold_ptes(struct mm_struct *mm, pte_t *ptep,
 }
 
 
+/*
+ * Where nothing is protected, for who has asked: nor do these, for each entry.
+ * Runs are for those that do.
+ */
+#define set_plain_ptes set_plain_ptes
+static __always_inline void set_plain_ptes(struct mm_struct *mm,
+					   unsigned long addr, pte_t *ptep,
+					   pte_t pte, unsigned int nr)
+{
+	if (unlikely(nr != 1))
+		return set_ptes(mm, addr, ptep, pte, nr);
+	pte = pte_mknoncont(pte);
+	contpte_try_unfold(mm, addr, ptep, __ptep_get(ptep));
+	page_table_check_ptes_set(mm, ptep, pte, 1);
+	__sync_cache_and_tags(pte, 1);
+	__check_safe_pte_update(mm, ptep, pte);
+	___set_pte(ptep, pte);
+	contpte_try_fold(mm, addr, ptep, pte);
+}
+
+static __always_inline void wrprotect_plain_ptes(struct mm_struct *mm,
+						 unsigned long addr, pte_t *ptep,
+						 unsigned int nr)
+{
+	pte_t pte = __ptep_get(ptep);
+
+	if (unlikely(nr != 1 || pte_cont(pte)))
+		wrprotect_ptes(mm, addr, ptep, nr);
+	else
+		___ptep_set_wrprotect(mm, addr, ptep, pte);
+}
+
+static __always_inline void clear_plain_ptes(struct mm_struct *mm,
+					     unsigned long addr, pte_t *ptep,
+					     unsigned int nr, int full)
+{
+	if (unlikely(nr != 1))
+		return clear_full_ptes(mm, addr, ptep, nr, full);
+	contpte_try_unfold(mm, addr, ptep, __ptep_get(ptep));
+	___ptep_get_and_clear(mm, addr, ptep);
+}
 #else
 #define unfold_edges(mm, ptep, addr, end)	do { } while (0)
 #define fold_ptes(mm, ptep, addr, end)		do { } while (0)
