@@ -216,14 +216,14 @@ static int count_halves(const char *core, size_t size, const struct keys *keys)
 	return n;
 }
 
-/* Switched off, or with keys in the task: then all is as in any Linux. */
+/* Unless all are, those of user space are where any Linux has them. */
 static bool keys_are_hidden(void)
 {
 	char mode[16], pauth[16] = "";
 
 	kpkeys_mode(mode, sizeof(mode));
 	cmdline_value("kpkeys_pauth", pauth, sizeof(pauth));
-	return strcmp(mode, "off") && strcmp(pauth, "off");
+	return strcmp(mode, "off") && !strcmp(pauth, "all");
 }
 
 static enum job_outcome look_for_all(const char *core, int halves)

@@ -302,6 +302,9 @@ int ktask(pid_t pid, struct task *task)
 	task->sp = corrupt_answer("sp");
 	task->keys = corrupt_answer("keys");
 	task->keys_slot = corrupt_answer("keys_slot");
+	task->kernel_key = corrupt_answer("kernel_key");
+	task->enabled_keys = corrupt_answer("enabled_keys");
+	task->frame = corrupt_answer("frame");
 	return 0;
 }
 

@@ -35,6 +35,9 @@ struct task {
 	uint64_t stack, stack_size, regs, thread, sp;
 	uint64_t keys;		/* of pointer authentication, or 0 */
 	uint64_t keys_slot;	/* where the number is that names them, or 0 */
+	uint64_t kernel_key;	/* the kernel's own, or 0 */
+	uint64_t enabled_keys;	/* which ones user space may use, or 0 */
+	uint64_t frame;		/* of the function that the task sleeps in, or 0 */
 };
 
 /* Open the component; returns 0 or -errno. Do it before giving up root. */

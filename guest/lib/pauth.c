@@ -44,6 +44,13 @@ uint64_t pauth_sign(enum pauth_key key, uint64_t value)
 	return sign[key](value);
 }
 
+__attribute__((target("arch=armv8.3-a")))
+uint64_t pauth_sign_return(uint64_t address, uint64_t stack)
+{
+	asm volatile("pacia %0, %1" : "+r" (address) : "r" (stack));
+	return address;
+}
+
 long raw_syscall(long number, unsigned long a, unsigned long b, unsigned long c,
 		 unsigned long d, unsigned long e)
 {
@@ -71,6 +78,12 @@ uint64_t pauth_sign(enum pauth_key key, uint64_t value)
 {
 	(void)key;
 	return value;
+}
+
+uint64_t pauth_sign_return(uint64_t address, uint64_t stack)
+{
+	(void)stack;
+	return address;
 }
 
 long raw_syscall(long number, unsigned long a, unsigned long b, unsigned long c,

@@ -32,6 +32,9 @@ bool pauth_present(void);
 /* The value signed with a key; the modifier is always the same for a value. */
 uint64_t pauth_sign(enum pauth_key key, uint64_t value);
 
+/* An address signed with key IA, as a function does at its start with its stack pointer. */
+uint64_t pauth_sign_return(uint64_t address, uint64_t stack);
+
 /* Which of the keys that can be disabled have an effect. */
 unsigned long pauth_signing(void);
 

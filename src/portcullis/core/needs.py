@@ -20,12 +20,18 @@ def _text_pages(machine: Machine, _: Config) -> bool:
     return machine.arch == "x86" or machine.mode != "off" or "live_split=" in machine.append
 
 
+def _hidden_user_keys(machine: Machine, _: Config) -> bool:
+    """Whether the keys of pointer authentication that user space has are to be secrets, as the kernel's are."""
+    return "kpkeys_pauth=all" in machine.append
+
+
 WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "pti": lambda machine, _: bool(machine.pti),
     "nopti": lambda machine, _: not machine.pti,
     "smp": lambda machine, config: machine.cpus > 1 and config.get("CONFIG_SMP") == "y",
     "gbpages": _large_leaves,
     "text-pages": _text_pages,
+    "pauth-all": _hidden_user_keys,
 }
 
 

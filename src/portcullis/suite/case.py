@@ -27,6 +27,7 @@ class Case:
     console: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    only: str = ""  # attacks that need this word
     long: bool = False
 
     @property

@@ -357,6 +357,7 @@ class Engine:
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         known = known_attacks(self.workspace, case.machine)
+        known = tuple(attack for attack in known if not case.only or case.only in attack.needs)
         attacks, left_out = choose_possible(known, case.machine, self.kernel(case.lane, case.arch))
         outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)

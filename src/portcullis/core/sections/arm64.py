@@ -23,6 +23,7 @@ from portcullis.core.sections.arm64_code import (
     constants,
     gate_writes,
     levels_of,
+    user_of,
 )
 from portcullis.core.sections.arm64_memory import LINK, STACK_POINTER, ZERO, Access, Kind, Writeback
 from portcullis.core.sections.conditions import Flags, assume, possible
@@ -50,7 +51,15 @@ class Arm64:
     keeps_registers: frozenset[str] = frozenset()
     gate_sites: frozenset[int] = frozenset()
     unlike: frozenset[int] = frozenset()
-    nop_callbacks = frozenset(("alt_cb_patch_nops", "kpkeys_pauth_patch", "spectre_v4_patch_fw_mitigation_enable"))
+    nop_callbacks = frozenset(
+        (
+            "alt_cb_patch_nops",
+            "kpkeys_pauth_patch",
+            "kpkeys_pauth_patch_all",
+            "kpkeys_pauth_patch_kernel",
+            "spectre_v4_patch_fw_mitigation_enable",
+        )
+    )
     firmware_callbacks = frozenset(("smccc_patch_fw_mitigation_conduit",))
     counts_preemption = frozenset(
         ("__preempt_count_add", "__preempt_count_sub", "__preempt_count_dec_and_test", "preempt_count_add")
@@ -67,6 +76,7 @@ class Arm64:
         self.gate_writes = gate_writes(kernel)
         written = constants(kernel, self.gate_writes)
         self.default, self.levels = levels_of(written)
+        self.user = user_of(written)
         self.marks = frozenset((*_NUMBERS, *written))
 
     def _check_layout(self) -> None:

@@ -330,6 +330,8 @@ def _hint(number: int) -> Decoded:
 
 _WRITE = re.compile(rb"[\x80-\x9f]\xa2\x18\xd5", re.DOTALL)
 _USER_KEYS = 0x77777  # indexes of user space: everything is allowed
+_READS_SECRETS = 0x100000
+_WRITES = 0x44400000
 
 
 def gate_writes(kernel: Kernel) -> frozenset[int]:
@@ -377,3 +379,8 @@ def levels_of(values: set[int]) -> tuple[int, dict[int, int]]:
     if default | state | secrets in values:
         levels[2] = default | state | secrets
     return default, levels
+
+
+def user_of(values: set[int]) -> int | None:
+    """The register's value while user space runs, if that is another one: it may read secrets, and write nothing."""
+    return next((value for value in values if value | _READS_SECRETS == value and not value & _WRITES), None)

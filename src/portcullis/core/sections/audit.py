@@ -57,7 +57,7 @@ def audit(image: Image, lane: str, listing: Listing | None = None) -> Audit:
     kernel = Kernel(image)
     architecture = _ARCHITECTURES[image.machine][1](kernel)
     graph = CallGraph(kernel)
-    proof = Proof(kernel, architecture, graph, Scope(listing.is_test, listing.unfollowed))
+    proof = Proof(kernel, architecture, graph, Scope(listing.is_test, listing.unfollowed, listing.from_user))
     findings, helpers = (
         {
             name: Finding(each, graph.reach(set().union(*each.calls.values()), listing.boundaries))

@@ -58,7 +58,8 @@ class Listing:
     `helpers` are rows of functions that sections call. `everywhere` are kinds of stores that any section may have,
     `boundaries` patterns of functions that are counted by the name of their group and not entered. `tests` are
     patterns of source files, `test_functions` names, that are no product. `unfollowed` are functions whose callers
-    are not walked, although they return with the gate open; `unreached` write the register where nothing reaches it.
+    are not walked, although they return with the gate open; `unreached` write the register where nothing reaches it;
+    `from_user` are entered from user space, and with what the register has then.
     """
 
     rows: tuple[Row, ...]
@@ -69,6 +70,7 @@ class Listing:
     test_functions: frozenset[str] = frozenset()
     unfollowed: frozenset[str] = frozenset()
     unreached: frozenset[str] = frozenset()
+    from_user: frozenset[str] = frozenset()
 
     def helper_names(self) -> frozenset[str]:
         """Functions that have a row as helpers."""
@@ -101,6 +103,7 @@ def parse_listing(text: str) -> Listing:
         frozenset(scope.get("test-functions", ())),
         frozenset(scope.get("unfollowed", ())),
         frozenset(scope.get("unreached", ())),
+        frozenset(scope.get("from-user", ())),
     )
 
 

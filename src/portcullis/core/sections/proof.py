@@ -50,11 +50,12 @@ class Section:
 @dataclass(frozen=True)
 class Scope:
     """`is_left_out` tells by a function's name and source file that it is no product; the callers of `unfollowed` are
-    not walked, although these return with the gate open.
+    not walked, although these return with the gate open. `from_user` are entered as user space left the gate.
     """
 
     is_left_out: Callable[[str, str], bool] = lambda name, file: False
     unfollowed: frozenset[str] = frozenset()
+    from_user: frozenset[str] = frozenset()
 
 
 class Proof:
@@ -123,7 +124,7 @@ class Proof:
         while todo:
             again: dict[int, Function] = {}
             for function in todo:
-                walk = last[function.start] = self._walker.walk(function, self._walker.shut)
+                walk = last[function.start] = self._walker.walk(function, self._entered(function))
                 opened = {gate.remembered for gate in walk.exits if self._walker.is_open(gate)}
                 known = self._walker.openers.setdefault(function.start, set())
                 if opened <= known or function.source in (*PUSHES, *POPS, *self._scope.unfollowed):
@@ -135,6 +136,10 @@ class Proof:
         for walk in last.values():
             self._seen |= walk.seen
             self._add(walk)
+
+    def _entered(self, function: Function) -> Gate:
+        user = self._walker.architecture.user
+        return Gate(user) if user is not None and function.source in self._scope.from_user else self._walker.shut
 
     def _add(self, walk: Walk) -> None:
         self.lowers |= walk.shut

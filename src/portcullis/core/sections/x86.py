@@ -106,6 +106,7 @@ class X86:
         self.returns = frozenset(kernel.addresses[name] for name in ("__x86_return_thunk",) if name in kernel.addresses)
         self.gate_writes, self.gate_sites, written = gate_code(kernel)
         self.default, self.levels = levels_of(written)
+        self.user: int | None = None
         self.unlike = unlike_accesses(kernel, self.gate_sites, self.default, self.levels[1])
         numbers = {0, 1, 2, 3, 0xFE, 0xFF, 0xFFFFFFFF, *written}
         self.marks = frozenset(numbers)

@@ -27,6 +27,11 @@ typedef bool (*kpkeys_ptp_fn)(void *ptp, int level, const char *name, void *arg)
 #define ARCH_KPKEYS_USER_PGDS	(PTRS_PER_PGD / 2)
 #endif
 
+/* What the register has while user space runs, if not that of DEFAULT. It may read. */
+#ifndef ARCH_KPKEYS_REG_USER
+#define ARCH_KPKEYS_REG_USER	ARCH_KPKEYS_REG_DEFAULT
+#endif
+
 /* Do all mappings of a module's memory become read-only with it? */
 #ifndef ARCH_KPKEYS_ALIASES_FOLLOW
 #define ARCH_KPKEYS_ALIASES_FOLLOW	true

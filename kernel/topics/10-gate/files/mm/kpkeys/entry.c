@@ -28,11 +28,19 @@
 
 #include "internal.h"
 
+/* Before the code that every way from user space goes through, or behind it. */
+static __always_inline bool is_users(kpkeys_reg_t reg)
+{
+	return reg != ARCH_KPKEYS_REG_DEFAULT && reg == ARCH_KPKEYS_REG_USER;
+}
+
 /* What audit lets through runs with more than any level has. */
 static __always_inline bool valid_reg(kpkeys_reg_t reg)
 {
 	unsigned int level;
 
+	if (is_users(reg))
+		return true;
 	for (level = 0; level < KPKEYS_NR_LEVELS; level++)
 		if (reg == kpkeys_level_reg(level))
 			return true;
@@ -58,6 +66,9 @@ static __always_inline void push(unsigned long frame, const unsigned long *regs)
 		BUG();
 	}
 
+	/* It lets nothing be written, not even this. */
+	if (is_users(reg))
+		arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
 	/* An NMI from here on uses the slots above this one. */
 	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
 	barrier();
@@ -111,10 +122,13 @@ noinstr void __kpkeys_pop(unsigned long frame)
 		return;
 
 	/* Raised first: nr_saved cannot be written otherwise. */
-	__kpkeys_write_reg(reg);
+	__kpkeys_write_reg(is_users(reg) ? kpkeys_level_reg(KPKEYS_LVL_PGTABLES) :
+					   reg);
 	raw_cpu_write(kpkeys_cpu.nr_saved, n);
 	raw_cpu_write(kpkeys_cpu.level, level);
 	__kpkeys_set_held(held);
+	if (is_users(reg))
+		arch_kpkeys_write_reg(reg);
 }
 
 static __always_inline bool are_changed(u8 n, const unsigned long *regs,

@@ -46,6 +46,9 @@
 #define __kpkeys_secret		__section(".data..secret")
 #define DEFINE_PER_CPU_SECRET(type, name)				\
 	DEFINE_PER_CPU_SECTION(type, name, "..secret")
+/* By the plain macro it would be in the section that this one names. */
+#define DECLARE_PER_CPU_SECRET(type, name)				\
+	DECLARE_PER_CPU_SECTION(type, name, "..secret")
 #endif
 
 static __always_inline bool kpkeys_secrets_enabled(void)
@@ -123,6 +126,7 @@ void kpkeys_secret_free(unsigned int slot, const void *owner);
 
 #define __kpkeys_secret
 #define DEFINE_PER_CPU_SECRET(type, name)	DEFINE_PER_CPU(type, name)
+#define DECLARE_PER_CPU_SECRET(type, name)	DECLARE_PER_CPU(type, name)
 
 static __always_inline bool kpkeys_secrets_enabled(void) { return false; }
 static __always_inline void *kpkeys_secret_data(unsigned int slot,

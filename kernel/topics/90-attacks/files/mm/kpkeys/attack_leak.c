@@ -104,6 +104,9 @@ int attack_task(struct attack_file *file, struct attack_request *request)
 		     task_cpu(task));
 	attack_print(file, "keys=0x%lx keys_slot=0x%lx\n",
 		     attack_task_keys(task), attack_task_slot(task));
+	attack_print(file, "kernel_key=0x%lx enabled_keys=0x%lx frame=0x%lx\n",
+		     attack_kernel_key(task), attack_enabled_keys(task),
+		     attack_frame(task));
 	put_task_struct(task);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include <linux/init.h>
 #include <linux/kpkeys.h>
 #include <linux/panic.h>
+#include <linux/percpu-defs.h>
 #include <linux/pid.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
@@ -17,18 +18,30 @@
 #include <asm/kpkeys_pauth.h>
 #include <asm/pointer_auth.h>
 
-
-bool kpkeys_pauth_wanted __ro_after_init = true;
+enum kpkeys_pauth_mode kpkeys_pauth_mode __ro_after_init = KPKEYS_PAUTH_KERNEL;
 
 static int __init kpkeys_pauth_setup(char *arg)
 {
-	if (arg && !strcmp(arg, "off"))
-		kpkeys_pauth_wanted = false;
-	else if (!arg || strcmp(arg, "on"))
-		pr_warn("kpkeys_pauth=%s: not on or off; on\n", arg ?: "");
+	static const char * const names[] __initconst = {
+		[KPKEYS_PAUTH_OFF] = "off",
+		[KPKEYS_PAUTH_KERNEL] = "kernel",
+		[KPKEYS_PAUTH_ALL] = "all",
+	};
+	int mode = match_string(names, ARRAY_SIZE(names), arg ?: "");
+
+	if (mode >= 0)
+		kpkeys_pauth_mode = mode;
+	else
+		pr_warn("kpkeys_pauth=%s: not kernel, all or off; kernel\n",
+			arg ?: "");
 	return 0;
 }
 early_param("kpkeys_pauth", kpkeys_pauth_setup);
+
+#ifdef CONFIG_ARM64_PTR_AUTH_KERNEL
+/* That of the running task, for entry from user space. */
+DEFINE_PER_CPU_SECRET(struct ptrauth_key, kpkeys_pauth_key);
+#endif
 
 /* Inside guard(kpkeys_secret) only. NULL if somebody changed the number. */
 static __always_inline struct kpkeys_pauth_keys *keys_of(struct task_struct *task)
@@ -43,12 +56,24 @@ static void warn_unless(bool found, struct task_struct *task)
 		  task->comm, task_pid_nr(task));
 }
 
+static bool __init can_hide(void)
+{
+	return kpkeys_wanted() && cpus_have_cap(ARM64_HAS_S1POE) &&
+	       cpus_have_cap(ARM64_HAS_ADDRESS_AUTH);
+}
+
+static void __init patch_unless(bool wanted, __le32 *updptr, int nr_inst)
+{
+	while (!wanted && nr_inst--)
+		*updptr++ = cpu_to_le32(aarch64_insn_gen_nop());
+}
+
 /**
- * kpkeys_pauth_patch - the branches to the code that loads keys out of slots
+ * kpkeys_pauth_patch - code that is for keys in slots
  * @alt: the place
  * @origptr: its address
  * @updptr: where to write
- * @nr_inst: 1
+ * @nr_inst: how much
  *
  * NOPs where the keys stay in the task. Called before there is any other task
  * than init_task, so nobody has passed such a place.
@@ -56,10 +81,35 @@ static void warn_unless(bool found, struct task_struct *task)
 void __init kpkeys_pauth_patch(struct alt_instr *alt, __le32 *origptr,
 			       __le32 *updptr, int nr_inst)
 {
-	if (!kpkeys_pauth_wanted || !kpkeys_wanted() ||
-	    !cpus_have_cap(ARM64_HAS_S1POE) ||
-	    !cpus_have_cap(ARM64_HAS_ADDRESS_AUTH))
-		*updptr = cpu_to_le32(aarch64_insn_gen_nop());
+	patch_unless(can_hide() && kpkeys_pauth_has_slots(), updptr, nr_inst);
+}
+
+/**
+ * kpkeys_pauth_patch_all - code that is for keys of user space in slots
+ * @alt: as above
+ * @origptr: as above
+ * @updptr: as above
+ * @nr_inst: as above
+ */
+void __init kpkeys_pauth_patch_all(struct alt_instr *alt, __le32 *origptr,
+				   __le32 *updptr, int nr_inst)
+{
+	patch_unless(can_hide() && kpkeys_pauth_mode == KPKEYS_PAUTH_ALL,
+		     updptr, nr_inst);
+}
+
+/**
+ * kpkeys_pauth_patch_kernel - code that is for the kernel's key alone in a slot
+ * @alt: as above
+ * @origptr: as above
+ * @updptr: as above
+ * @nr_inst: as above
+ */
+void __init kpkeys_pauth_patch_kernel(struct alt_instr *alt, __le32 *origptr,
+				      __le32 *updptr, int nr_inst)
+{
+	patch_unless(can_hide() && kpkeys_pauth_has_slots() &&
+		     kpkeys_pauth_mode == KPKEYS_PAUTH_KERNEL, updptr, nr_inst);
 }
 
 /**
@@ -140,7 +190,8 @@ int __kpkeys_pauth_copy_thread(struct task_struct *task)
 	if (ret)
 		return ret;
 	new_kernel_key(task);
-	inherit_user_keys(task);
+	if (kpkeys_pauth_hides_all())
+		inherit_user_keys(task);
 	return 0;
 }
 
@@ -166,7 +217,7 @@ struct ptrauth_keys_user *kpkeys_pauth_get(struct kpkeys_pauth_copy *copy)
 {
 	struct kpkeys_pauth_keys *keys;
 
-	if (!kpkeys_pauth_enabled())
+	if (!kpkeys_pauth_hides_all())
 		return &copy->task->thread.keys_user;
 	scoped_guard(kpkeys_secret) {
 		keys = keys_of(copy->task);
@@ -194,7 +245,7 @@ void kpkeys_pauth_put(struct kpkeys_pauth_copy *copy)
 {
 	struct kpkeys_pauth_keys *keys;
 
-	if (!kpkeys_pauth_enabled())
+	if (!kpkeys_pauth_hides_all())
 		return;
 	scoped_guard(kpkeys_secret) {
 		keys = keys_of(copy->task);

@@ -4,6 +4,7 @@
  * slots, and memory is asked itself, as in the other suites.
  */
 #include <linux/completion.h>
+#include <linux/irq_work.h>
 #include <linux/kpkeys_secrets.h>
 #include <linux/kthread.h>
 #include <linux/sched.h>
@@ -45,9 +46,13 @@ static bool registers_are_mine(void)
 		return false;
 #ifdef CONFIG_ARM64_PTR_AUTH_KERNEL
 	if (read_sysreg_s(SYS_APIAKEYLO_EL1) != keys->kernel.apia.lo ||
-	    read_sysreg_s(SYS_APIAKEYHI_EL1) != keys->kernel.apia.hi)
+	    read_sysreg_s(SYS_APIAKEYHI_EL1) != keys->kernel.apia.hi ||
+	    raw_cpu_read(kpkeys_pauth_key.lo) != keys->kernel.apia.lo ||
+	    raw_cpu_read(kpkeys_pauth_key.hi) != keys->kernel.apia.hi)
 		return false;
 #endif
+	if (!kpkeys_pauth_hides_all())
+		return true;
 	return read_sysreg_s(SYS_APIBKEYLO_EL1) == keys->user.apib.lo &&
 	       read_sysreg_s(SYS_APDAKEYHI_EL1) == keys->user.apda.hi &&
 	       read_sysreg_s(SYS_APDBKEYLO_EL1) == keys->user.apdb.lo &&
@@ -61,10 +66,12 @@ static void test_keys_are_secret(struct kunit *test)
 
 	KUNIT_EXPECT_NE(test, thread->pauth_slot, KPKEYS_NO_SLOT);
 	KUNIT_EXPECT_EQ(test, load(&slot_of(current)->user), -EFAULT);
-	KUNIT_EXPECT_NULL(test, memchr_inv(&thread->keys_user, 0,
-					   sizeof(thread->keys_user)));
+	if (kpkeys_pauth_hides_all())
+		KUNIT_EXPECT_NULL(test, memchr_inv(&thread->keys_user, 0,
+						   sizeof(thread->keys_user)));
 #ifdef CONFIG_ARM64_PTR_AUTH_KERNEL
 	KUNIT_EXPECT_EQ(test, load(&slot_of(current)->kernel), -EFAULT);
+	KUNIT_EXPECT_EQ(test, load(raw_cpu_ptr(&kpkeys_pauth_key)), -EFAULT);
 	KUNIT_EXPECT_NULL(test, memchr_inv(&thread->keys_kernel, 0,
 					   sizeof(thread->keys_kernel)));
 #endif
@@ -96,13 +103,15 @@ static void test_switch_installs(struct kunit *test)
 {
 	int i;
 
-	set_user_keys(0xa5);
+	if (kpkeys_pauth_hides_all())
+		set_user_keys(0xa5);
 	for (i = 0; i < 10; i++) {
 		KUNIT_EXPECT_TRUE(test, registers_are_mine());
 		schedule_timeout_uninterruptible(1);
 	}
 	KUNIT_EXPECT_TRUE(test, registers_are_mine());
-	set_user_keys(0);
+	if (kpkeys_pauth_hides_all())
+		set_user_keys(0);
 }
 
 static void test_switch_shuts(struct kunit *test)
@@ -115,6 +124,41 @@ static void test_switch_shuts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (unsigned int)reg,
 			(unsigned int)ARCH_KPKEYS_REG_DEFAULT);
 }
+
+#ifdef CONFIG_ARM64_PTR_AUTH_KERNEL
+static kpkeys_reg_t reg_in_handler;
+
+static void look_at_reg(struct irq_work *work)
+{
+	reg_in_handler = arch_kpkeys_read_reg();
+}
+
+static DEFINE_IRQ_WORK(look, look_at_reg);
+
+/* Nothing can be saved with it; it is raised, shut, and put back. */
+static void test_user_reg_is_put_back(struct kunit *test)
+{
+	kpkeys_reg_t after;
+	int i;
+
+	reg_in_handler = 0;
+	preempt_disable();
+	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_USER);
+	irq_work_queue(&look);
+	for (i = 0; i < 1000000 && !READ_ONCE(reg_in_handler); i++)
+		cpu_relax();
+	after = arch_kpkeys_read_reg();
+	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, (u64)reg_in_handler, (u64)ARCH_KPKEYS_REG_DEFAULT);
+	KUNIT_EXPECT_EQ(test, (u64)after, (u64)ARCH_KPKEYS_REG_USER);
+}
+#else
+static void test_user_reg_is_put_back(struct kunit *test)
+{
+	kunit_skip(test, "the kernel has no key of its own");
+}
+#endif
 
 static int wait_for_test(void *ready)
 {
@@ -177,6 +221,7 @@ static void test_edit(struct kunit *test)
 	struct kpkeys_pauth_copy copy = { .task = current };
 	struct ptrauth_keys_user *keys, old;
 
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pauth_hides_all());
 	keys = kpkeys_pauth_get(&copy);
 	old = *keys;
 	keys->apib.lo ^= 1;
@@ -196,6 +241,7 @@ static struct kunit_case pauth_cases[] = {
 	KUNIT_CASE(test_first_task_has_none_left),
 	KUNIT_CASE(test_switch_installs),
 	KUNIT_CASE(test_switch_shuts),
+	KUNIT_CASE(test_user_reg_is_put_back),
 	KUNIT_CASE(test_slots_are_own),
 	KUNIT_CASE(test_edit),
 	{}

@@ -2,10 +2,11 @@
 /*
  * Keys of pointer authentication as secrets.
  *
- * With the protection on, thread.keys_user and thread.keys_kernel are empty:
- * the keys of a task are in a slot of secret memory, which thread.pauth_slot
- * names. Where entry.S installs them, see <asm/kpkeys-pauth-macro.S>. C code
- * works on a copy, which is erased at the end of its scope.
+ * With the protection on, thread.keys_kernel is empty, and with
+ * kpkeys_pauth=all thread.keys_user: these keys of a task are in a slot of
+ * secret memory, which thread.pauth_slot names. Where entry.S installs them,
+ * see <asm/kpkeys-pauth-macro.S>. C code works on a copy of user keys, which is
+ * erased at the end of its scope.
  */
 #ifndef _ASM_ARM64_KPKEYS_PAUTH_H
 #define _ASM_ARM64_KPKEYS_PAUTH_H
@@ -43,16 +44,30 @@ struct kpkeys_pauth_copy {
 	struct ptrauth_keys_user	keys;
 };
 
+/**
+ * enum kpkeys_pauth_mode - which keys are secrets
+ * @KPKEYS_PAUTH_OFF: none
+ * @KPKEYS_PAUTH_KERNEL: the kernel's
+ * @KPKEYS_PAUTH_ALL: those of user space, too
+ */
+enum kpkeys_pauth_mode {
+	KPKEYS_PAUTH_OFF,
+	KPKEYS_PAUTH_KERNEL,
+	KPKEYS_PAUTH_ALL,
+};
+
 /* For asm-offsets.c. */
 #define SLOT_DATA(field)						\
 	(offsetof(struct kpkeys_slot, data) +				\
 	 offsetof(struct kpkeys_pauth_keys, field))
 
 #ifdef CONFIG_ARM64_PTR_AUTH_KERNEL
-#define KPKEYS_PAUTH_KERNEL_OFFSET(D)					\
-	D(SLOT_KERNEL_APIA, SLOT_DATA(kernel.apia))
+#define KPKEYS_PAUTH_KERNEL_OFFSETS(D) do {				\
+	D(SLOT_KERNEL_APIA, SLOT_DATA(kernel.apia));			\
+	D(POR_EL1_USER, ARCH_KPKEYS_REG_USER);				\
+} while (0)
 #else
-#define KPKEYS_PAUTH_KERNEL_OFFSET(D)
+#define KPKEYS_PAUTH_KERNEL_OFFSETS(D)	do { } while (0)
 #endif
 
 #define KPKEYS_PAUTH_OFFSETS(D) do {					\
@@ -68,22 +83,41 @@ struct kpkeys_pauth_copy {
 	D(SLOT_USER_APDA, SLOT_DATA(user.apda));			\
 	D(SLOT_USER_APDB, SLOT_DATA(user.apdb));			\
 	D(SLOT_USER_APGA, SLOT_DATA(user.apga));			\
-	KPKEYS_PAUTH_KERNEL_OFFSET(D);					\
+	KPKEYS_PAUTH_KERNEL_OFFSETS(D);					\
 	D(POR_EL1_SECRET, kpkeys_level_reg(KPKEYS_LVL_SECRET));		\
 } while (0)
 
-extern bool kpkeys_pauth_wanted;
+extern enum kpkeys_pauth_mode kpkeys_pauth_mode;
+DECLARE_PER_CPU_SECRET(struct ptrauth_key, kpkeys_pauth_key);
+
+/* A kernel without a key of its own has none to hide. */
+static __always_inline bool kpkeys_pauth_has_slots(void)
+{
+	return kpkeys_pauth_mode == KPKEYS_PAUTH_ALL ||
+	       (IS_ENABLED(CONFIG_ARM64_PTR_AUTH_KERNEL) &&
+		kpkeys_pauth_mode == KPKEYS_PAUTH_KERNEL);
+}
 
 /* Decided before other tasks than init_task exist; does not change then. */
 static __always_inline bool kpkeys_pauth_enabled(void)
 {
-	return kpkeys_secrets_enabled() && kpkeys_pauth_wanted &&
+	return kpkeys_secrets_enabled() && kpkeys_pauth_has_slots() &&
 	       system_supports_address_auth();
+}
+
+/* Are the keys of user space in slots as well? */
+static __always_inline bool kpkeys_pauth_hides_all(void)
+{
+	return kpkeys_pauth_mode == KPKEYS_PAUTH_ALL && kpkeys_pauth_enabled();
 }
 
 struct alt_instr;
 void kpkeys_pauth_patch(struct alt_instr *alt, __le32 *origptr,
 			__le32 *updptr, int nr_inst);
+void kpkeys_pauth_patch_all(struct alt_instr *alt, __le32 *origptr,
+			    __le32 *updptr, int nr_inst);
+void kpkeys_pauth_patch_kernel(struct alt_instr *alt, __le32 *origptr,
+			       __le32 *updptr, int nr_inst);
 asmlinkage void __noreturn kpkeys_pauth_corrupt(void);
 void kpkeys_pauth_init(void);
 int __kpkeys_pauth_copy_thread(struct task_struct *task);
@@ -131,6 +165,7 @@ static inline void kpkeys_pauth_release(struct task_struct *task)
 #else /* !CONFIG_KPKEYS_PAUTH */
 
 static __always_inline bool kpkeys_pauth_enabled(void) { return false; }
+static __always_inline bool kpkeys_pauth_hides_all(void) { return false; }
 static inline void kpkeys_pauth_init(void) { }
 static inline int __kpkeys_pauth_copy_thread(struct task_struct *task)
 {
@@ -168,7 +203,7 @@ static inline int kpkeys_pauth_copy_thread(struct task_struct *task)
  */
 static inline void kpkeys_pauth_exec(void)
 {
-	if (kpkeys_pauth_enabled())
+	if (kpkeys_pauth_hides_all())
 		__kpkeys_pauth_exec();
 	else
 		ptrauth_thread_init_user();
@@ -182,7 +217,7 @@ static inline void kpkeys_pauth_exec(void)
  */
 static __always_inline void kpkeys_pauth_switch(struct task_struct *task)
 {
-	if (!kpkeys_pauth_enabled())
+	if (!kpkeys_pauth_hides_all())
 		ptrauth_thread_switch_user(task);
 }
 
@@ -193,7 +228,7 @@ static __always_inline void kpkeys_pauth_switch(struct task_struct *task)
  */
 static inline void kpkeys_pauth_suspend_exit(void)
 {
-	if (!kpkeys_pauth_enabled())
+	if (!kpkeys_pauth_hides_all())
 		ptrauth_suspend_exit();
 }
 
@@ -211,7 +246,7 @@ static inline void kpkeys_pauth_suspend_exit(void)
 static inline int kpkeys_pauth_active(struct task_struct *target,
 				      const struct user_regset *regset)
 {
-	return kpkeys_pauth_enabled() ? 0 : regset->n;
+	return kpkeys_pauth_hides_all() ? 0 : regset->n;
 }
 
 #endif /* _ASM_ARM64_KPKEYS_PAUTH_H */

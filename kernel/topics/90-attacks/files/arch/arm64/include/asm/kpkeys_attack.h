@@ -64,7 +64,7 @@ static inline unsigned long attack_stack_pointer(struct task_struct *task)
 static inline unsigned long attack_task_keys(struct task_struct *task)
 {
 #ifdef CONFIG_KPKEYS_PAUTH
-	if (kpkeys_pauth_enabled())
+	if (kpkeys_pauth_hides_all())
 		return (unsigned long)
 			kpkeys_slot_at(task->thread.pauth_slot)->data;
 #endif
@@ -79,10 +79,40 @@ static inline unsigned long attack_task_keys(struct task_struct *task)
 static inline unsigned long attack_task_slot(struct task_struct *task)
 {
 #ifdef CONFIG_KPKEYS_PAUTH
-	if (kpkeys_pauth_enabled())
+	if (kpkeys_pauth_hides_all())
 		return (unsigned long)&task->thread.pauth_slot;
 #endif
 	return 0;
+}
+
+/* Where the kernel's own key is while this task runs in it. */
+static inline unsigned long attack_kernel_key(struct task_struct *task)
+{
+#if defined(CONFIG_KPKEYS_PAUTH) && defined(CONFIG_ARM64_PTR_AUTH_KERNEL)
+	if (kpkeys_pauth_enabled()) {
+		struct kpkeys_pauth_keys *keys =
+			(void *)kpkeys_slot_at(task->thread.pauth_slot)->data;
+
+		return (unsigned long)&keys->kernel;
+	}
+#endif
+#ifdef CONFIG_ARM64_PTR_AUTH_KERNEL
+	return (unsigned long)&task->thread.keys_kernel;
+#else
+	return 0;
+#endif
+}
+
+/* Bits of SCTLR_EL1 that say which keys it has enabled. */
+static inline unsigned long attack_enabled_keys(struct task_struct *task)
+{
+	return (unsigned long)&task->thread.sctlr_user;
+}
+
+/* The innermost of the records that lead up its stack while it sleeps. */
+static inline unsigned long attack_frame(struct task_struct *task)
+{
+	return task->thread.cpu_context.fp;
 }
 
 static inline unsigned long attack_entry_phys(unsigned long entry)

@@ -62,6 +62,21 @@ static inline unsigned long attack_task_slot(struct task_struct *task)
 	return 0;
 }
 
+static inline unsigned long attack_kernel_key(struct task_struct *task)
+{
+	return 0;
+}
+
+static inline unsigned long attack_enabled_keys(struct task_struct *task)
+{
+	return 0;
+}
+
+static inline unsigned long attack_frame(struct task_struct *task)
+{
+	return 0;
+}
+
 static inline unsigned long attack_entry_phys(unsigned long entry)
 {
 	return entry & PHYSICAL_PAGE_MASK;
