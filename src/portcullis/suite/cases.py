@@ -173,6 +173,9 @@ EMULATOR = tuple(
 )
 
 
+PAUTH_JOBS = "pauth-masks,pauth-reset,pauth-inherit,pauth-disabled,pauth-switching,pauth-traced-keys,pauth-core"
+
+
 def _arm64(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
     return boot(f"arm64-{name}", what, job, mode, arch="arm64", **rest)
 
@@ -190,7 +193,9 @@ def _kselftest(mode: str) -> Case:
 
 
 LATE_LOWER = "kpkeys=late-lower"
-LATE = "kpkeys=late-raise,late-lower"
+LATE = "kpkeys=late-lower kpkeys_late_raise=on"
+IN_TIME = r"kpkeys: \d of 1000 raises of the gate come late: sections begin without a barrier"
+TOO_LATE = r"kpkeys: \d{3,4} of 1000 raises of the gate come late: sections wait for theirs"
 LAZY_CPU = "max,x-poe-lazy-write=on"  # puts writes of POR_EL1 off as long as it may
 PIE_SEEN = r"CPU features: detected: Stage-1 Permission Indirection Extension"
 NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
@@ -198,7 +203,7 @@ NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 
 ARM64 = (
     Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
-    _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN,)),
+    _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN, IN_TIME)),
     kunit("arm64-kunit", arch="arm64"),
     _arm64("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
@@ -227,9 +232,16 @@ ARM64 = (
         board="virtualization=on",
         append="kvm-arm.mode=nvhe",
     ),
-    _arm64("lazy-write", "a missing ISB would be seen", "stress", cpu=LAZY_CPU, timeout=STRESS_TIME),
+    _arm64(
+        "lazy-write",
+        "a CPU that is late has its barriers, and a missing one would be seen",
+        "stress",
+        cpu=LAZY_CPU,
+        console=(TOO_LATE,),
+        timeout=STRESS_TIME,
+    ),
     kunit("arm64-late-lower-kunit", arch="arm64", append=LATE_LOWER),
-    kunit("arm64-late-raise-kunit", arch="arm64", append="kpkeys=late-raise", cpu=LAZY_CPU),
+    kunit("arm64-late-raise-kunit", arch="arm64", append="kpkeys_late_raise=on", cpu=LAZY_CPU),
     _arm64(
         "late-lower",
         "no barrier behind lowering, on a CPU that puts the write off as long as it may",
@@ -255,10 +267,18 @@ ARM64 = (
     _arm64(
         "pauth-in-task",
         "keys of pointer authentication that are no secrets still work",
-        "stress,pauth-masks,pauth-reset,pauth-inherit,pauth-disabled,pauth-switching,pauth-traced-keys,pauth-core",
+        f"stress,{PAUTH_JOBS}",
         append="kpkeys_pauth=off",
     ),
+    _arm64(
+        "pauth-all",
+        "keys of pointer authentication that are all secrets work",
+        f"stress,{PAUTH_JOBS}",
+        append="kpkeys_pauth=all",
+    ),
+    kunit("arm64-pauth-all-kunit", arch="arm64", append="kpkeys_pauth=all"),
     *attacks("arm64-", arch="arm64"),
+    *attacks("arm64-pauth-all-", arch="arm64", append="kpkeys_pauth=all", only="pauth-all"),
     bench("arm64-bench", arch="arm64"),
 )
 

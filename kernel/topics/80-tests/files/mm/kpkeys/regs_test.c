@@ -376,12 +376,24 @@ static void test_forged_segment(struct kunit *test)
 }
 #endif
 
+#ifdef CONFIG_ARM64
+/* Whether a CPU that starts or wakes is to have overlays. */
+static void test_capabilities_are_constant(struct kunit *test)
+{
+	void *bits = system_cpucaps;
+
+	KUNIT_EXPECT_TRUE(test, bits >= (void *)__start_ro_after_init &&
+				bits < (void *)__end_ro_after_init);
+}
+#endif
+
 static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_interrupt_changes_registers),
 	KUNIT_CASE(test_section_keeps_registers),
 	KUNIT_CASE(test_trap_changes_registers),
 #ifdef CONFIG_ARM64
 	KUNIT_CASE(test_watchpoint_changes_registers),
+	KUNIT_CASE(test_capabilities_are_constant),
 #endif
 	KUNIT_CASE(test_fixup_changes_registers),
 #ifdef CONFIG_X86_64

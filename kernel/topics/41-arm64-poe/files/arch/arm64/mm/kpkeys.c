@@ -10,6 +10,7 @@
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_ptp.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -35,8 +36,12 @@
  */
 void kpkeys_setup_cpu(void)
 {
-	/* Alternatives may not be there yet. */
-	if (!cpus_have_cap(ARM64_HAS_S1POE) || !kpkeys_wanted())
+	/*
+	 * Alternatives may not be there yet; what is asked instead is ordinary
+	 * memory, and not asked again.
+	 */
+	if (!kpkeys_pgtables_enabled() &&
+	    (!cpus_have_cap(ARM64_HAS_S1POE) || !kpkeys_wanted()))
 		return;
 	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 	sysreg_clear_set(REG_TCR2_EL1, 0, TCR2_EL1x_POE);
@@ -80,9 +85,15 @@ bool kpkeys_wants_pages(void)
 					ID_AA64MMFR3_EL1_S1POE_SHIFT);
 }
 
+/* What the boot CPU does a thousand times, and how often it may be late. */
+#define RAISES		1000
+#define MOST_LATE	(RAISES / 20)
+
+enum late { LATE_OFF, LATE_ON, LATE_AUTO };
+
 static bool enabling __ro_after_init;
-static bool late_raise __ro_after_init;
-static bool late_lower __ro_after_init;
+static enum late late_raise __initdata = LATE_AUTO;
+static bool late_lower __initdata;
 
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_late_raise_key);
 EXPORT_SYMBOL_GPL(kpkeys_late_raise_key);
@@ -100,6 +111,67 @@ bool kpkeys_patches_alias(void)
 	return enabling;
 }
 
+/**
+ * kpkeys_patch - write instructions by the slot that text is patched through
+ * @addr: in the slot
+ * @from: what to write
+ * @len: in bytes, up to the end of the page
+ * @same: the first instruction over and over
+ *
+ * Other CPUs see the slot; it has the key of page tables.
+ *
+ * Return: false if that is not where @addr is, or the slot has no key yet.
+ */
+bool kpkeys_patch(void *addr, const void *from, size_t len, bool same)
+{
+	u32 *slot = (u32 *)fix_to_virt(FIX_TEXT_POKE0);
+	size_t i = offset_in_page(addr) / sizeof(u32), n;
+
+	if (!kpkeys_pgtables_enabled() || enabling ||
+	    PTR_ALIGN_DOWN(addr, PAGE_SIZE) != (void *)slot)
+		return false;
+	guard(kpkeys_hardened_pgtables)();
+	for (n = 0; n < len / sizeof(u32) && i < PAGE_SIZE / sizeof(u32); n++, i++)
+		WRITE_ONCE(slot[i], READ_ONCE(((const u32 *)from)[same ? 0 : n]));
+	return true;
+}
+
+/* Whether a write of POR_EL1 is in force at once is the CPU's affair. */
+static unsigned long __init count_late(unsigned long *keyed)
+{
+	unsigned long before = raw_cpu_read(kpkeys_counters.repeats), i;
+
+	for (i = 0; i < RAISES; i++) {
+		guard(kpkeys_hardened_pgtables)();
+		WRITE_ONCE(*keyed, 0);
+	}
+	return raw_cpu_read(kpkeys_counters.repeats) - before;
+}
+
+/*
+ * A repeated access costs as much as some barriers, by estimates less than
+ * twenty. Before there is user space: nobody else has a hand in it, and the
+ * answer is in text.
+ */
+static void __init calibrate(void)
+{
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+	unsigned long late;
+
+	if (!page)
+		return;
+	late = count_late(page_address(page));
+	kpkeys_ptp_free(page, 0);
+	if (late_raise == LATE_AUTO && late > MOST_LATE)
+		static_branch_disable(&kpkeys_late_raise_key);
+	pr_info("%lu of %u raises of the gate come late: sections %s\n", late, RAISES,
+		static_key_enabled(&kpkeys_late_raise_key) ?
+		"begin without a barrier" : "wait for theirs");
+}
+
+/* What a CPU that starts writes to POR_EL1, or 0 if it is not to. */
+u32 kpkeys_start_por __ro_after_init;
+
 void __init arch_cpu_finalize_init(void)
 {
 	enabling = true;
@@ -108,8 +180,30 @@ void __init arch_cpu_finalize_init(void)
 	if (late_lower)
 		static_branch_enable(&kpkeys_late_lower_key);
 	kpkeys_hardened_pgtables_init();
+	if (late_raise && kpkeys_pgtables_enabled())
+		calibrate();
+	if (kpkeys_pgtables_enabled())
+		kpkeys_start_por = ARCH_KPKEYS_REG_DEFAULT;
 	enabling = false;
 }
+
+static int __init late_raise_setup(char *arg)
+{
+	static const char * const names[] __initconst = {
+		[LATE_OFF] = "off",
+		[LATE_ON] = "on",
+		[LATE_AUTO] = "auto",
+	};
+	int found = match_string(names, ARRAY_SIZE(names), arg ?: "");
+
+	if (found >= 0)
+		late_raise = found;
+	else
+		pr_warn("kpkeys_late_raise=%s: not auto, on or off; auto\n",
+			arg ?: "");
+	return 0;
+}
+early_param("kpkeys_late_raise", late_raise_setup);
 
 /**
  * arch_kpkeys_option - a word of kpkeys= that is not a mode
@@ -119,14 +213,12 @@ void __init arch_cpu_finalize_init(void)
  */
 bool __init arch_kpkeys_option(const char *word)
 {
-	if (!strcmp(word, "late-raise"))
-		return late_raise = true;
 	if (!strcmp(word, "late-lower"))
 		return late_lower = true;
 	return !strcmp(word, "auto") || !strcmp(word, "poe");
 }
 
-const char arch_kpkeys_options[] __initconst = "auto, poe, late-raise, late-lower";
+const char arch_kpkeys_options[] __initconst = "auto, poe, late-lower";
 
 /**
  * arch_kpkeys_backend - name of what keeps page tables read-only

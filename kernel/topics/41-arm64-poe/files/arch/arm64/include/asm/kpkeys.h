@@ -67,8 +67,9 @@ DECLARE_STATIC_KEY_FALSE(kpkeys_late_raise_key);
 DECLARE_STATIC_KEY_FALSE(kpkeys_late_lower_key);
 
 /*
- * With kpkeys=...,late-raise nothing waits for the raise. An access that comes
- * too early faults, and is repeated: exceptions synchronise the context.
+ * Where CPUs are seldom late (kpkeys_late_raise=) nothing waits for the raise. An
+ * access that comes too early faults, and is repeated: exceptions synchronise
+ * the context.
  */
 static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
 {
