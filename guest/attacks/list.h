@@ -108,6 +108,7 @@
 	X(trampoline_text,	"trampoline-text",	0)		\
 	X(nx_mask,		"nx-mask",		0)		\
 	X(random_boot_id,	"random-boot-id",	0)		\
+	X(random_flushed,	"random-flushed",	NEEDS_VICTIM)	\
 	X(startup_ipi,		"startup-ipi",		NEEDS_VICTIM | NEEDS_HOTPLUG)
 
 #define X(function, name, needs) enum outcome function(void);

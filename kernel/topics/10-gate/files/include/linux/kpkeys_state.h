@@ -75,6 +75,7 @@ struct kpkeys_refusal {
  * @patches: this CPU patches text, and may load the tables by which it does
  * @in_use: this CPU runs, and must be asked to forget mappings
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
+ * @flushing: what it is about to forget
  * @nr_refused: how often it refused something
  * @refusal: the first of what it has not reported
  * @saved: interrupted sections, innermost last
@@ -97,6 +98,7 @@ struct kpkeys_cpu {
 	unsigned long			audit_flags;
 	bool				in_use;
 	s64				flushed;
+	s64				flushing;
 	unsigned long			nr_refused;
 	struct kpkeys_refusal		refusal;
 	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];

@@ -11,7 +11,8 @@
 
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 s64 kpkeys_nr_keyings(void);
-void kpkeys_set_flushed(s64 nr, unsigned long root);
+void kpkeys_begin_flush(void);
+void kpkeys_set_flushed(unsigned long root);
 void kpkeys_cpu_leaves(void);
 void arch_kpkeys_ask(void);
 #else

@@ -21,9 +21,6 @@
 
 /**
  * kpkeys_nr_keyings - how often something was keyed
- *
- * A CPU reads this and then forgets its mappings, in this order: what is keyed
- * in between it need not have forgotten.
  */
 s64 kpkeys_nr_keyings(void)
 {
@@ -31,21 +28,32 @@ s64 kpkeys_nr_keyings(void)
 }
 
 /**
+ * kpkeys_begin_flush - this CPU is about to forget its mappings
+ *
+ * With interrupts off, up to kpkeys_set_flushed(). What is keyed in between it
+ * need not have forgotten. Up to where it has is in keyed memory meanwhile: what
+ * is on its stack can be changed.
+ */
+void kpkeys_begin_flush(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	raw_cpu_write(kpkeys_cpu.flushing, kpkeys_nr_keyings());
+}
+
+/**
  * kpkeys_set_flushed - this CPU uses mappings, and forgot those of before
- * @nr: what kpkeys_nr_keyings() said before it did
  * @root: page frame of the root that it runs on
  *
- * With interrupts off from there on. A section that was interrupted may have
- * looked at the table of frames already, and write its entry behind this: the
- * CPU is asked again.
+ * A section that was interrupted may have looked at the table of frames already,
+ * and write its entry behind this: the CPU is asked again.
  */
-void kpkeys_set_flushed(s64 nr, unsigned long root)
+void kpkeys_set_flushed(unsigned long root)
 {
 	if (raw_cpu_read(kpkeys_cpu.nr_saved))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_root_in_use(root);
-	raw_cpu_write(kpkeys_cpu.flushed, nr);
+	raw_cpu_write(kpkeys_cpu.flushed, raw_cpu_read(kpkeys_cpu.flushing));
 	raw_cpu_write(kpkeys_cpu.in_use, true);
 }
 

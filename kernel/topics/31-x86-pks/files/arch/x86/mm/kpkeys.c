@@ -51,10 +51,9 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
  */
 void kpkeys_flush_cpu(void *unused)
 {
-	s64 nr = kpkeys_nr_keyings();
-
+	kpkeys_begin_flush();
 	__flush_tlb_all();
-	kpkeys_set_flushed(nr, PHYS_PFN(read_cr3_pa()));
+	kpkeys_set_flushed(PHYS_PFN(read_cr3_pa()));
 }
 
 /**

@@ -375,8 +375,8 @@ void arch_kpkeys_flush(void)
  */
 void kpkeys_flush_cpu(void *unused)
 {
-	kpkeys_set_flushed(kpkeys_nr_keyings(),
-			   PHYS_PFN(read_sysreg(ttbr0_el1) &
+	kpkeys_begin_flush();
+	kpkeys_set_flushed(PHYS_PFN(read_sysreg(ttbr0_el1) &
 				    GENMASK_ULL(47, PAGE_SHIFT)));
 }
 
