@@ -108,9 +108,6 @@ void setuid_program_create(void);
 volatile char *setuid_program_map(uint64_t at);	/* read-only; at 0 anywhere */
 enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be written */
 
-/* force.c: forge() is called when the other CPU is out of the mask */
-enum outcome cpu_mask_and(void (*forge)(void));
-
 /* kernel_log.c: warnings that come once per boot come again after watch */
 void kernel_log_watch(void);
 bool kernel_log_says(const char *text);

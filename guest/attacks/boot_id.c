@@ -5,8 +5,6 @@
  * the boot's id goes when it is first read is said by a table in ordinary memory.
  */
 #include <fcntl.h>
-#include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -49,56 +47,4 @@ enum outcome random_boot_id(void)
 	if (seen == old)
 		return lost("the gate's state is as it was");
 	return won("the gate's state has random bytes: %#lx, was %#lx", seen, old);
-}
-
-/* struct kpkeys_cpu: what this CPU has flushed, and a number behind it */
-#define FLUSHED		32
-#define ENOUGH		(1L << 40)
-#define TRIES		8
-#define LOCK_NAMES	100
-
-/* Who dies in the two stores behind the section holds it for ever. */
-static void free_lock(void)
-{
-	char name[32];
-	uint64_t lock;
-	int i;
-
-	for (i = 0; i < LOCK_NAMES; i++) {
-		snprintf(name, sizeof(name), "bootid_spinlock.%d", i);
-		lock = ksymbol(name);
-		if (lock)
-			kwrite(lock, "\0\0\0", 4);
-	}
-}
-
-static void read_boot_id_and_die(void)
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		read_boot_id();
-		_exit(0);
-	}
-	waitpid(pid, NULL, 0);
-	free_lock();
-}
-
-/* A CPU that has flushed more than there will ever be is waited for no more. */
-static void forge_flushed(void)
-{
-	uint64_t flushed = ksymbol_cpu("kpkeys_cpu", 1) + FLUSHED, data = ksymbol(DATA);
-	uint64_t slot = find_word(ksymbol(TABLE), TABLE_SIZE, data);
-	int i;
-
-	for (i = 0; i < TRIES && (int64_t)kread64(flushed) < ENOUGH; i++) {
-		kwrite64(slot, flushed);
-		read_boot_id_and_die();
-	}
-	kwrite64(slot, data);
-}
-
-enum outcome random_flushed(void)
-{
-	return cpu_mask_and(forge_flushed);
 }

@@ -56,9 +56,6 @@ static int store_on_other_cpu(const void *how, uint64_t addr, uint64_t value)
 	return order->err;
 }
 
-/* What else is to be done when the CPU is out of the mask. */
-static void (*when_out)(void);
-
 /* A kernel that waits for the CPU makes no table: then the mask is put back. */
 static int put_back_later(uint64_t mask, uint64_t old)
 {
@@ -99,8 +96,6 @@ static bool wait_for_table(volatile char *base, uint64_t page, uint64_t mask, st
 		if (!is_out && is_in_chunk(window)) {
 			is_out = true;
 			kwrite64(mask, FIRST_CPU);
-			if (when_out)
-				when_out();
 			store_on_other_cpu(NULL, page, 0);
 			corrupt_command("free addr=0x%lx", page & -PMD_SIZE);
 		}
@@ -120,12 +115,6 @@ static enum outcome store_with_old_mapping(volatile char *base, uint64_t page, u
 	snprintf(text, sizeof(text), "%s", window.page);
 	store_on_other_cpu(NULL, window.slot, 0);
 	return judge_secret(text, err);
-}
-
-enum outcome cpu_mask_and(void (*forge)(void))
-{
-	when_out = forge;
-	return cpu_mask();
 }
 
 enum outcome cpu_mask(void)

