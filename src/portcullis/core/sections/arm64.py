@@ -60,6 +60,7 @@ class Arm64:
             "spectre_v4_patch_fw_mitigation_enable",
         )
     )
+    user_callbacks = frozenset(("kpkeys_pauth_patch",))
     firmware_callbacks = frozenset(("smccc_patch_fw_mitigation_conduit",))
     counts_preemption = frozenset(
         ("__preempt_count_add", "__preempt_count_sub", "__preempt_count_dec_and_test", "preempt_count_add")

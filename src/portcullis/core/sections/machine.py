@@ -59,6 +59,7 @@ class Architecture(Protocol):
     default: int  # the register's value when the gate is shut
     levels: dict[int, int]  # level -> value of the register
     user: int | None  # the register's value while user space runs, where that is another one
+    user_callbacks: frozenset[str]  # what they patch is there where user space runs so
     marks: frozenset[int]  # numbers that decide about the gate
     gate_writes: frozenset[int]  # addresses of instructions that write the register
     gate_sites: frozenset[int]  # where code that is an alternative for another backend begins

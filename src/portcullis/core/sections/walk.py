@@ -66,6 +66,10 @@ class Walker:
         """Whether the register allows more than it does at the default level."""
         return gate.register != self.architecture.default
 
+    def is_users(self, gate: Gate) -> bool:
+        """Whether the register is as user space runs with it: code then comes from there, or goes there."""
+        return gate.register is not None and gate.register == self.architecture.user
+
     def walk(self, function: Function, gate: Gate) -> Walk:
         """Everything that can happen in a function that is entered with this gate."""
         return _Run(self, function, gate).run()
@@ -74,14 +78,15 @@ class Walker:
         """Where an instruction falls through to; the last one that is patched in leads behind the patched place."""
         return self._patched.get(instruction.end, instruction.end)
 
-    def patches(self, address: int) -> list[int]:
-        """Where code begins that may stand at an address instead."""
+    def patches(self, address: int, gate: Gate | None = None) -> list[int]:
+        """Where code begins that may stand at an address instead, if it is reached with a gate."""
         if address in self.architecture.gate_sites:
             return []  # the access to another backend's register
+        there = self.architecture.user_callbacks if gate and self.is_users(gate) else frozenset()
         return [
             each.site + each.length if each.callback else each.start
             for each in self.kernel.alternatives.get(address, ())
-            if each.size or each.callback in self.architecture.nop_callbacks
+            if each.size or each.callback in self.architecture.nop_callbacks - there
         ]
 
     def unknown_patch(self, address: int) -> str | None:
@@ -237,7 +242,7 @@ class _Run:
             for target in switched:
                 self._go(target, state)
             return
-        for patch in self._walker.patches(address):
+        for patch in self._walker.patches(address, state.gate):
             self._go(patch, state)
         if self._walker.calls_firmware(address):
             self._call(replace(instruction, flow=Flow.INDIRECT_CALL, target=None), state)
@@ -279,6 +284,9 @@ class _Run:
         self._result.exits.add(state.gate)
 
     def _tail_call(self, instruction: Instruction, state: State) -> None:
+        if instruction.flow is Flow.INDIRECT_JUMP and self._walker.is_users(state.gate):
+            self._leave(state)  # by the trampoline
+            return
         for gate in self._called(instruction, state):
             self._result.exits.add(gate)
 

@@ -96,6 +96,7 @@ class X86:
     keeps_registers = frozenset(("__fentry__", "preempt_schedule_thunk", "preempt_schedule_notrace_thunk"))
     counts_preemption: frozenset[str] = frozenset()
     nop_callbacks: frozenset[str] = frozenset()
+    user_callbacks: frozenset[str] = frozenset()
     firmware_callbacks: frozenset[str] = frozenset()
 
     def __init__(self, kernel: Kernel) -> None:

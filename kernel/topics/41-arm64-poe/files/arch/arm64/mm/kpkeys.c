@@ -169,8 +169,8 @@ static void __init calibrate(void)
 		"begin without a barrier" : "wait for theirs");
 }
 
-/* What a CPU that starts writes to POR_EL1, or 0 if it is not to. */
-u32 kpkeys_start_por __ro_after_init;
+/* Is a CPU that starts to shut its gate in assembly? */
+u32 kpkeys_start_poe __ro_after_init;
 
 void __init arch_cpu_finalize_init(void)
 {
@@ -183,7 +183,7 @@ void __init arch_cpu_finalize_init(void)
 	if (late_raise && kpkeys_pgtables_enabled())
 		calibrate();
 	if (kpkeys_pgtables_enabled())
-		kpkeys_start_por = ARCH_KPKEYS_REG_DEFAULT;
+		kpkeys_start_poe = 1;
 	enabling = false;
 }
 
