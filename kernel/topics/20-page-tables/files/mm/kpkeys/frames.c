@@ -155,9 +155,16 @@ static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
 	return pfn;
 }
 
-static void enter_readonly(unsigned long pfn, unsigned long last)
+/**
+ * kpkeys_pages_readonly - enter what is as good as the kernel's text
+ * @addr: in the direct map, page-aligned
+ * @nr: pages
+ *
+ * Page tables that lie in there stay what they are.
+ */
+void kpkeys_pages_readonly(void *addr, unsigned int nr)
 {
-	unsigned long next;
+	unsigned long pfn = PHYS_PFN(__pa(addr)), last = pfn + nr, next;
 
 	for (; kpkeys_pgtables_enabled() && pfn < last; pfn = next) {
 		pfn = skip(pfn, last, false);
@@ -170,26 +177,10 @@ static void enter_readonly(unsigned long pfn, unsigned long last)
  * kpkeys_frames_readonly - enter text or read-only data of the kernel
  * @start: in the kernel image's mapping, page-aligned
  * @end: page-aligned
- *
- * Page tables that lie in there stay what they are.
  */
 void kpkeys_frames_readonly(void *start, void *end)
 {
-	unsigned long pfn = PHYS_PFN(__pa_symbol(start));
-
-	enter_readonly(pfn, pfn + (end - start) / PAGE_SIZE);
-}
-
-/**
- * kpkeys_pages_readonly - enter what is as good as the kernel's text
- * @addr: in the direct map, page-aligned
- * @nr: pages
- */
-void kpkeys_pages_readonly(void *addr, unsigned int nr)
-{
-	unsigned long pfn = PHYS_PFN(__pa(addr));
-
-	enter_readonly(pfn, pfn + nr);
+	kpkeys_pages_readonly(lm_alias(start), (end - start) / PAGE_SIZE);
 }
 
 /* By words: runs are 16 pages and more. */

@@ -385,10 +385,12 @@ void arch_kpkeys_ask(void)
 	arch_kpkeys_flush();
 }
 
-/* This CPU has had its own since it started. */
+/* A CPU has its own since it started, but while it wakes: a selector takes it. */
 static bool is_other_base(u64 base)
 {
-	return kpkeys_pgtables_enabled() && base != __rdmsr(MSR_GS_BASE);
+	u64 own = __rdmsr(MSR_GS_BASE);
+
+	return kpkeys_pgtables_enabled() && (s64)own < 0 && base != own;
 }
 
 /**
