@@ -302,3 +302,11 @@ def test_a_constant_is_not_read_across_instructions(sections):
     lower
     ret"""
     assert sections(function(body))["f"].stores == {"register": 1}
+
+
+def test_the_end_of_an_instruction_is_no_constant(sections):
+    # The place of a counter has the byte of MOV to EAX, and its number comes behind.
+    counts = ".byte 0x65, 0x48, 0x83, 0x05, 0xb8, 0xbb, 0xdd, 0x7e, 0x02"
+    write = "mov $0x6e1, %ecx\nxor %edx, %edx\nwrmsr"
+    found = sections(function(f"raise\nlower\nret\nmov $0x40, %eax\n{counts}\n{write}\nlower\nret"))["f"]
+    assert not found.problems

@@ -238,6 +238,17 @@ def _constant_in_eax(before: bytes) -> int | None:
     return None
 
 
+def _begins(kernel: Kernel, address: int) -> bool:
+    """Whether an instruction begins at an address: the end of another one, and the number in it, may look like one."""
+    function = kernel.function_at(address)
+    if function is None:
+        return True
+    decoder = Cs(CS_ARCH_X86, CS_MODE_64)
+    decoder.skipdata = True
+    code = kernel.code(function.start, address + 5 - function.start)
+    return any(place == address for place, _, _, _ in decoder.disasm_lite(code, function.start))
+
+
 def gate_code(kernel: Kernel) -> tuple[frozenset[int], frozenset[int], set[int]]:
     """Addresses of the WRMSRs to IA32_PKRS; where accesses to it begin; constants that are written.
 
@@ -253,7 +264,7 @@ def gate_code(kernel: Kernel) -> tuple[frozenset[int], frozenset[int], set[int]]
                 writes.add(start + place + 7)
                 sites.add(start + place)
                 constant = _constant_in_eax(code[max(0, place - 5) : place])
-                if constant is not None:
+                if constant == 0 or (constant is not None and _begins(kernel, start + place - 5)):
                     constants.add(constant)
             elif behind[:2] == _RDMSR:
                 sites.add(start + place)
