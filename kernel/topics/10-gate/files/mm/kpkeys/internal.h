@@ -27,19 +27,31 @@ enum kpkeys_mode {
  * @lock: bit 0, taken in sections only
  * @regions: regions with free pages, the fullest in the first list
  * @orphans: freed pages of the boot tables, linked through their first word
+ * @gone: tables that were linked and are free, likewise
+ * @resting: those of them that CPUs are being asked to forget
+ * @since: what CPUs say when they have
+ * @rested: they have
  * @nr_owned: pages of all regions, free and used, and their headers
  * @nr_kept: of them, how many stay in any case
  * @nr_free: free pages in @regions
  * @nr_orphans: pages in @orphans
+ * @nr_gone: pages in @gone
+ * @nr_resting: pages in @resting
  */
 struct kpkeys_node {
 	unsigned long		lock;
 	struct list_head	regions[KPKEYS_OCCUPANCY];
 	void			*orphans;
+	void			*gone;
+	void			*resting;
+	s64			since;
+	bool			rested;
 	unsigned long		nr_owned;
 	unsigned long		nr_kept;
 	unsigned long		nr_free;
 	unsigned long		nr_orphans;
+	unsigned long		nr_gone;
+	unsigned long		nr_resting;
 };
 
 struct kpkeys_region;
@@ -163,6 +175,7 @@ bool kpkeys_in_force(void);
 bool kpkeys_have_flushed(s64 nr);
 bool kpkeys_flush(void);
 bool kpkeys_ask_cpus(void);
+bool kpkeys_forget(void);
 
 /* frames.c */
 void kpkeys_frames_init(void);
@@ -176,12 +189,17 @@ void kpkeys_finish_refusal(void);
 DECLARE_PER_CPU(struct irq_work, kpkeys_refusal_work);
 
 /* links.c */
-enum kpkeys_put { KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_GONE };
+enum kpkeys_put {
+	KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_RESTS, KPKEYS_PUT_GONE,
+};
 
 bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to);
 bool kpkeys_root_is_gone(const void *pgd);
 void kpkeys_root_in_use(unsigned long pfn);
 void kpkeys_bury_roots(void);
+void kpkeys_bury_later(void);
+void kpkeys_begin_rest(void);
+void kpkeys_end_rest(void);
 bool kpkeys_table_is_free(const void *page);
 bool kpkeys_table_keep(const void *page);
 bool kpkeys_table_is_kept(const void *page);
@@ -223,6 +241,7 @@ unsigned long kpkeys_pool_nr_used(void);
 void kpkeys_depot_keep(void);
 unsigned long kpkeys_depot_nr_free(void);
 unsigned long kpkeys_depot_nr_orphans(void);
+unsigned long kpkeys_depot_nr_resting(void);
 unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
 
 /* report.c */

@@ -382,9 +382,12 @@ static void refill_work(struct work_struct *work)
 {
 	int nid;
 
-	for_each_node_state(nid, N_MEMORY)
+	for_each_node_state(nid, N_MEMORY) {
+		if (READ_ONCE(node_of(nid)->nr_free) < KPKEYS_RESERVE)
+			kpkeys_rest_now(nid);
 		if (READ_ONCE(node_of(nid)->nr_free) < KPKEYS_RESERVE)
 			kpkeys_depot_refill(nid, NULL, GFP_KERNEL);
+	}
 }
 
 static DECLARE_WORK(refill, refill_work);

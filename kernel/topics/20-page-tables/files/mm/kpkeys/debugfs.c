@@ -127,6 +127,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show_event(m, "retype_tables", &e->retype_tables);
 	show(m, "pool_free", kpkeys_pool_nr_free());
 	show(m, "pool_used", kpkeys_pool_nr_used());
+	show(m, "pool_resting", kpkeys_depot_nr_resting());
 	show(m, "lost_pages", kpkeys_state.lost_pages);
 	show(m, "boot_pages", kpkeys_state.boot_pages);
 	show(m, "state_pages", kpkeys_state.state_pages);

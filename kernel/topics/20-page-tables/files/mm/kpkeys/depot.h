@@ -22,6 +22,9 @@ static inline void kpkeys_freelist_report(void)
 		__kpkeys_freelist_report();
 }
 
+/* rest.c */
+bool kpkeys_rest_now(int nid);
+
 /* blocks.c */
 extern struct mutex kpkeys_regions_lock;
 int kpkeys_depot_refill(int nid, nodemask_t *nodes, gfp_t gfp);

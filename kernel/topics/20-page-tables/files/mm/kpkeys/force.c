@@ -144,3 +144,18 @@ bool kpkeys_ask_cpus(void)
 	arch_kpkeys_ask();
 	return wait_for_cpus();
 }
+
+/**
+ * kpkeys_forget - have every CPU forget which tables it walked
+ *
+ * May sleep. What a CPU knows of upper levels goes as well.
+ *
+ * Return: as kpkeys_flush().
+ */
+bool kpkeys_forget(void)
+{
+	/* Where each CPU flushes for itself it does so when it is asked. */
+	if (ARCH_KPKEYS_FLUSHES_ALL)
+		arch_kpkeys_flush();
+	return kpkeys_ask_cpus();
+}

@@ -219,6 +219,10 @@ static void *refill_and_take(unsigned int order, int nid, nodemask_t *nodes,
 	void *addr = NULL;
 	int from;
 
+	if (kpkeys_rest_now(nid))
+		addr = take_cleared(order, nid, gfp);
+	if (addr)
+		return addr;
 	do {
 		from = kpkeys_depot_refill(nid, nodes, gfp);
 		if (from >= 0)
@@ -250,22 +254,33 @@ static void *take_or_refill(unsigned int order, int wanted, gfp_t gfp)
 
 /* ---- pages back ---- */
 
+/* In a section. Returns false if the magazine is full. */
+static __always_inline bool push(void *page)
+{
+	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
+
+	if (n >= KPKEYS_MAG_SIZE)
+		return false;
+	raw_cpu_write(kpkeys_cpu.mag.page[n], page);
+	raw_cpu_write(kpkeys_cpu.mag.nr, n + 1);
+	return true;
+}
+
 /* In a section. What does not fit into the magazine goes to the depot. */
 static __always_inline bool put_table(void *page, bool local)
 {
 	enum kpkeys_put put = kpkeys_table_put(page);
-	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
 
-	if (put != KPKEYS_PUT_FREE)
+	if (put == KPKEYS_PUT_REFUSED || put == KPKEYS_PUT_GONE)
 		return put == KPKEYS_PUT_GONE;
 	if (want_init_on_free())
 		clear(page);
-	if (!local || n >= KPKEYS_MAG_SIZE) {
+	/* Clearing may have been a call: what is asked from here on is this one. */
+	kpkeys_reread(page);
+	if (put == KPKEYS_PUT_RESTS)
+		kpkeys_depot_rest(page);
+	else if (!local || !push(page))
 		kpkeys_depot_put(page);
-		return true;
-	}
-	raw_cpu_write(kpkeys_cpu.mag.page[n], page);
-	raw_cpu_inc(kpkeys_cpu.mag.nr);
 	return true;
 }
 
@@ -307,6 +322,8 @@ static void put(struct page **tables, unsigned int nr, bool local)
 		refuse_free(bad);
 	kpkeys_freelist_report();
 	local_irq_restore(flags);
+	if (READ_ONCE(node_of(page_to_nid(*tables))->nr_gone) >= KPKEYS_MANY_TABLES)
+		kpkeys_bury_later();
 }
 
 /* Pairs stay together. */
@@ -376,7 +393,7 @@ static unsigned long nr_in_magazines(void)
 unsigned long kpkeys_pool_nr_free(void)
 {
 	return kpkeys_depot_nr_free() + kpkeys_depot_nr_orphans() +
-	       nr_in_magazines();
+	       kpkeys_depot_nr_resting() + nr_in_magazines();
 }
 
 /**
@@ -385,7 +402,8 @@ unsigned long kpkeys_pool_nr_free(void)
 unsigned long kpkeys_pool_nr_used(void)
 {
 	return kpkeys_state.region_pages - kpkeys_state.nr_regions -
-	       kpkeys_depot_nr_free() - nr_in_magazines();
+	       kpkeys_depot_nr_free() - kpkeys_depot_nr_resting() -
+	       nr_in_magazines();
 }
 
 /**

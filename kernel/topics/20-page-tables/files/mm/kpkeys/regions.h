@@ -351,4 +351,31 @@ static __always_inline void kpkeys_depot_put(void *page)
 	kpkeys_node_unlock(nid);
 }
 
+/* ---- tables that rest ---- */
+
+/* So many are worth a flush of all CPUs; so many, if there is nothing else. */
+#define KPKEYS_MANY_TABLES	256
+#define KPKEYS_SOME_TABLES	64
+
+/**
+ * kpkeys_depot_rest - keep a table until every CPU has forgotten it
+ * @page: its address; the table of frames has it as gone
+ *
+ * Inside a section, interrupts off. A CPU that still walks it finds that the link,
+ * an even number, is no entry.
+ */
+static __always_inline void kpkeys_depot_rest(void *page)
+{
+	int nid = page_to_nid(virt_to_page(page));
+	struct kpkeys_node *node = node_of(nid);
+
+	if (kpkeys_frame_byte(kpkeys_linear_pfn(page)) != GONE)
+		return;
+	kpkeys_node_lock(nid);
+	*(void **)page = node->gone;
+	node->gone = page;
+	node->nr_gone++;
+	kpkeys_node_unlock(nid);
+}
+
 #endif /* _MM_KPKEYS_REGIONS_H */

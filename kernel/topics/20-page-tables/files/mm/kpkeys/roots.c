@@ -181,7 +181,7 @@ static __always_inline bool bury_pages(void *pgd)
 	unsigned int i;
 
 	for (i = 0; i < KPKEYS_ROOT_SIZE / PAGE_SIZE; i++, page += PAGE_SIZE) {
-		if (!kpkeys_root_bury(page))
+		if (!kpkeys_table_bury(page))
 			return false;
 		if (want_init_on_free())
 			arch_kpkeys_clear_page(page);
@@ -231,16 +231,19 @@ static void visit_records(void (*fn)(unsigned int nr))
 static DEFINE_MUTEX(bury_lock);
 
 /**
- * kpkeys_bury_roots - give the roots back that no CPU runs on any more
+ * kpkeys_bury_roots - give tables back that no CPU uses any more
  *
  * That an mm is gone is said by a count, in ordinary memory. A root that became
- * another table while a CPU runs on it would have entries of that one's.
+ * another table while a CPU runs on it would have entries of that one's. So it is
+ * with tables that a CPU still walks, as nobody told it that they were unlinked.
  */
 void kpkeys_bury_roots(void)
 {
 	guard(mutex)(&bury_lock);
 	visit_records(ask_for);
-	visit_records(kpkeys_ask_cpus() ? bury : ask_again);
+	kpkeys_begin_rest();
+	visit_records(kpkeys_forget() ? bury : ask_again);
+	kpkeys_end_rest();
 }
 
 static void bury_later(struct work_struct *work)
@@ -249,6 +252,15 @@ static void bury_later(struct work_struct *work)
 }
 
 static DECLARE_WORK(bury_work, bury_later);
+
+/**
+ * kpkeys_bury_later - enough is gone that all CPUs may be asked for it
+ */
+void kpkeys_bury_later(void)
+{
+	if (system_unbound_wq)
+		queue_work(system_unbound_wq, &bury_work);
+}
 
 static void retire(unsigned int nr)
 {
@@ -378,7 +390,7 @@ pgd_t *kpkeys_root_remove(struct mm_struct *mm)
 	scoped_guard(raw_spinlock_irqsave, &roots_lock)
 		pgd = remove_locked(mm);
 	if (READ_ONCE(kpkeys_state.roots_gone) >= MANY_GONE)
-		schedule_work(&bury_work);
+		kpkeys_bury_later();
 	return pgd;
 }
 

@@ -73,7 +73,8 @@ enum kpkeys_link kpkeys_table_links(unsigned long pfn)
  * @pfn: any page frame
  *
  * A table may be unlinked, with all that it maps, and be linked again. Of one
- * that was not linked yet nothing says the level: most are of the last.
+ * that was not linked yet nothing says the level: most are of the last. One that
+ * is gone is cleared first; who still walks it forgets it behind the search.
  *
  * Return: KPKEYS_LEVEL_*, or 0 if it is free or no table.
  */
@@ -81,7 +82,7 @@ int kpkeys_level_to_search(unsigned long pfn)
 {
 	u8 frame = kpkeys_frame_byte(pfn);
 
-	if (!is_table(frame))
+	if (!is_table(frame) || frame == GONE)
 		return 0;
 	if (level_of(frame) == LEVEL_TAKEN)
 		return KPKEYS_LEVEL_PTE;

@@ -20,7 +20,7 @@
 #define FREE	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_NONE)
 #define TAKEN	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_NONE)
 #define KEPT	KPKEYS_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)
-#define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was a root */
+#define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was linked */
 #define HEADER	KPKEYS_KERNEL_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)	/* of a region */
 
 /* Until it is there, tables have not been entered, and all is well. */
@@ -119,8 +119,10 @@ static __always_inline bool is_root(u8 frame)
  * kpkeys_table_put - a page comes back to the pool
  * @page: its address
  *
- * Return: KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is never a
- * table; KPKEYS_PUT_GONE if it was a root, which kpkeys_root_bury() gives back.
+ * Return: KPKEYS_PUT_FREE if it was never linked. KPKEYS_PUT_RESTS if it was, and
+ * CPUs are to forget it; KPKEYS_PUT_GONE if it was a root. kpkeys_table_bury()
+ * gives these back. KPKEYS_PUT_REFUSED if it is free, is to be linked or is, or is
+ * never a table.
  */
 static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
 {
@@ -134,19 +136,21 @@ static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
 	do {
 		if (!is_table(old) || old == FREE || link_of(old))
 			return KPKEYS_PUT_REFUSED;
-	} while (!try_cmpxchg(frame, &old, is_root(old) ? GONE : FREE));
-	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_FREE;
+	} while (!try_cmpxchg(frame, &old, old == TAKEN ? FREE : GONE));
+	if (old == TAKEN)
+		return KPKEYS_PUT_FREE;
+	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_RESTS;
 }
 
 /**
- * kpkeys_root_bury - a page that was a root is free
+ * kpkeys_table_bury - a page that was a table is free
  * @page: its address
  *
- * When every CPU has said which root it runs on.
+ * When every CPU has forgotten it, and has said which root it runs on.
  *
  * Return: false if it is not, or a CPU runs on it.
  */
-static __always_inline bool kpkeys_root_bury(const void *page)
+static __always_inline bool kpkeys_table_bury(const void *page)
 {
 	return kpkeys_change_frame_now(kpkeys_linear_pfn(page), GONE, FREE);
 }

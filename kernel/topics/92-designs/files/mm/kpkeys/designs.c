@@ -121,9 +121,14 @@ static void become_tables(void *addr, unsigned int nr)
 /* Of a root: not before no CPU runs on it. */
 static bool is_no_table(void *addr)
 {
+	enum kpkeys_put put;
+
 	guard(kpkeys_hardened_pgtables)();
-	return kpkeys_table_is_free(addr) ||
-	       kpkeys_table_put(addr) == KPKEYS_PUT_FREE;
+	if (kpkeys_table_is_free(addr))
+		return true;
+	put = kpkeys_table_put(addr);
+	return put == KPKEYS_PUT_FREE ||
+	       (put == KPKEYS_PUT_RESTS && kpkeys_table_bury(addr));
 }
 
 static void flush_pages(void *addr, unsigned int nr)
