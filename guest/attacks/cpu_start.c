@@ -39,10 +39,11 @@ enum outcome cpu_start_lock(void)
 		return skipped("needs a second CPU");
 	if (!lock)
 		return broken("no CPU starts in this way");
-	if (is_write_protected())
-		return skipped("the store faults, and the machine dies of it");
 	if (frame) {
-		kwrite64(pointer, frame);
+		if (kwrite64(pointer, frame))
+			return lost("where the lock is was not to be changed");
+		if (is_write_protected())
+			return skipped("the store of zero faults, and the machine dies of it");
 		hotplug_cpu(false);
 		hotplug_cpu(true);
 		kwrite64(pointer, lock);

@@ -142,6 +142,15 @@ enum outcome pauth_kernel_key(void)
 	return outcome;
 }
 
+/* What was signed with the user's key is authenticated with the kernel's when the task runs again. */
+static void give_signing_key(const struct task *task)
+{
+	uint64_t key[2];
+
+	if (!kread(task->keys, key, sizeof(key)))
+		kwrite(task->kernel_key, key, sizeof(key));
+}
+
 /*
  * While the child is in user space, its key is in the register. The way into the
  * kernel loads the kernel's, unless the task's word says that it is there still.
@@ -167,6 +176,7 @@ enum outcome pauth_enabled_keys(void)
 		end_sleeper(&sleeper);
 		return lost("the kernel signs with a key of its own (%d foretold)", nr);
 	}
-	/* It is not woken: it would authenticate with the kernel's key again. */
+	give_signing_key(&task);
+	end_sleeper(&sleeper);
 	return won("%d return addresses on the kernel's stack were signed with the attacker's own key", nr);
 }
