@@ -15,6 +15,7 @@
 #include <linux/panic.h>
 #include <linux/pgtable.h>
 
+#include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
 #include <asm/kpkeys_gdt.h>
 #include <asm/kpkeys_mm.h>
@@ -338,12 +339,17 @@ bool arch_kpkeys_repeat(struct pt_regs *regs, unsigned long address, bool write)
  * @address: where it goes
  * @write: is it a store?
  *
- * Return: true; an access that something else stops as well faults once more.
+ * The debug exception behind the access would begin on the stack that the
+ * handler of another one is still on, and never come back from it.
+ *
+ * Return: false in that handler. An access that something else stops as well
+ * faults once more.
  */
 bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 			  bool write)
 {
-	return true;
+	return regs->sp < __this_cpu_ist_bottom_va(DB) ||
+	       regs->sp >= __this_cpu_ist_top_va(DB);
 }
 
 static_assert(sizeof(struct pt_regs) == ARCH_KPKEYS_REGS * sizeof(long) &&
