@@ -25,6 +25,9 @@
 
 #define ATTACK_SECONDS	60
 #define EXIT_SECONDS	5
+#define CLOCK_SECONDS	5
+#define CLOCK		"/sys/devices/system/clocksource/clocksource0/current_clocksource"
+#define CLOCK_UNMEASURED "tsc-early"
 #define PF_EXITING	4	/* in the ninth field of /proc/PID/stat */
 
 /* Shared with the attacking process. */
@@ -268,6 +271,23 @@ static void run_named(int count, char **names)
 	}
 }
 
+/*
+ * When the kernel has measured the TSC it stops all CPUs to change its clock. An
+ * attack that has one CPU wait for what it does on another would never end.
+ */
+static void wait_for_clock(void)
+{
+	char clock[32];
+	int i;
+
+	for (i = 0; i < CLOCK_SECONDS * 100; i++) {
+		if (file_read(CLOCK, clock, sizeof(clock)) < 0 ||
+		    strncmp(clock, CLOCK_UNMEASURED, strlen(CLOCK_UNMEASURED)))
+			return;
+		usleep(10000);
+	}
+}
+
 static int list_attacks(void)
 {
 	const struct attack *attack;
@@ -299,6 +319,7 @@ int main(int argc, char **argv)
 	kpkeys_mode(mode, sizeof(mode));
 	kpkeys_backend(backend, sizeof(backend));
 	result_json("{\"mode\": \"%s\", \"backend\": \"%s\"}", mode, backend);
+	wait_for_clock();
 	if (argc > 1)
 		run_named(argc - 1, argv + 1);
 	else
