@@ -25,6 +25,7 @@
 #ifndef _LINUX_KPKEYS_SECRETS_H
 #define _LINUX_KPKEYS_SECRETS_H
 
+#include <linux/array_size.h>
 #include <linux/compiler.h>
 #include <linux/kpkeys.h>
 #include <linux/percpu-defs.h>
@@ -143,6 +144,35 @@ static inline unsigned int kpkeys_secret_alloc(const void *owner, gfp_t gfp)
 static inline void kpkeys_secret_free(unsigned int slot, const void *owner) { }
 
 #endif /* CONFIG_KPKEYS_SECRETS */
+
+/**
+ * kpkeys_read_cpu_secret - read words of this CPU's secret
+ * @to: where they go
+ * @words: an array in a DEFINE_PER_CPU_SECRET() object
+ *
+ * Inside guard(kpkeys_secret) only. Each is reached by the base register: a
+ * pointer would be made of an offset that may lie in ordinary memory.
+ */
+#define kpkeys_read_cpu_secret(to, words)				\
+	do {								\
+		unsigned int __i;					\
+									\
+		for (__i = 0; __i < ARRAY_SIZE(words); __i++)		\
+			(to)[__i] = raw_cpu_read((words)[__i]);		\
+	} while (0)
+
+/**
+ * kpkeys_write_cpu_secret - write words of this CPU's secret
+ * @words: as for kpkeys_read_cpu_secret()
+ * @from: what they become
+ */
+#define kpkeys_write_cpu_secret(words, from)				\
+	do {								\
+		unsigned int __i;					\
+									\
+		for (__i = 0; __i < ARRAY_SIZE(words); __i++)		\
+			raw_cpu_write((words)[__i], (from)[__i]);	\
+	} while (0)
 
 /**
  * DOC: guard(kpkeys_secret)()
