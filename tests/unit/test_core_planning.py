@@ -156,6 +156,8 @@ def test_attacks_file():
         (('scope = "out"', 'scope = "gap"'), "task-cred: class must be one of"),
         (('what = "w"\n', 'what = "w"\nclass = "leafs"\n'), "user-pte: class must be one of"),
         (('"REPORTED"', '"NOTICED"'), "audit must be one of"),
+        (('"REPORTED"', '"REPORTED or NOTICED"'), "audit must be one of"),
+        (('"BLOCKED"', '"REPORTED or BLOCKED"'), "enforce must be one of"),
         (('what = "w"\n[[', "[["), "'what' is missing"),
         (('"task-cred"', '"user-pte"'), "listed twice"),
         (('what = "w"\n', 'what = "w"\nneeds = ["smpp"]\n'), "user-pte: unknown need 'smpp'"),
@@ -167,6 +169,12 @@ def test_attacks_file():
 def test_a_broken_attacks_file_names_the_fault(change, message):
     with pytest.raises(ValueError, match=message):
         parse_attacks(ATTACKS.replace(*change, 1))
+
+
+def test_a_race_may_have_two_verdicts_in_audit():
+    attack = parse_attacks(ATTACKS.replace('"REPORTED"', '"REPORTED or BLOCKED"', 1))[0]
+    outcomes = [judge(attack, "audit", verdict, "e") for verdict in ("LANDED", "REPORTED", "BLOCKED")]
+    assert [outcome.as_expected for outcome in outcomes] == [False, True, True]
 
 
 def test_an_architecture_has_its_own_attacks_and_verdicts():

@@ -12,6 +12,7 @@ from portcullis.core.machine import BACKENDS, MODES, Machine
 from portcullis.core.needs import Config, lacking, unknown_needs
 
 VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
+EITHER = " or "  # audit reports a store before it lets it through: one that is in a race may come too late
 DIED = "DIED"  # the guest ended during the attack and no violation was reported
 ERROR = "ERROR"  # the attack could not be tried
 MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
@@ -39,9 +40,9 @@ ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 class Attack:
     """One entry of guest/attacks.toml.
 
-    `expected` maps each mode to a verdict, `needs` has words of core/needs.py, `way` is one of CLASSES or empty. One
-    that is `alone` spoils the boot for others, and has its own. One that `damages` is alone as well, and the kernel
-    complains of what it did.
+    `expected` maps each mode to a verdict, audit perhaps to two joined by EITHER. `needs` has words of core/needs.py,
+    `way` is one of CLASSES or empty. One that is `alone` spoils the boot for others, and has its own. One that
+    `damages` is alone as well, and the kernel complains of what it did.
     """
 
     name: str
@@ -67,8 +68,8 @@ class Outcome:
 
     @property
     def as_expected(self) -> bool:
-        """True when the verdict is the expected one."""
-        return self.verdict == self.expected
+        """True when the verdict is the expected one, or one of the two."""
+        return self.verdict in self.expected.split(EITHER)
 
 
 def parse_attacks(text: str, arch: str = "x86", backend: str = "") -> tuple[Attack, ...]:
@@ -100,7 +101,7 @@ def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
     if entry["scope"] not in SCOPES:
         raise ValueError(f"{where}: scope must be one of {', '.join(SCOPES)}")
     for mode in MODES:
-        if entry[mode] not in VERDICTS:
+        if not set(str(entry[mode]).split(EITHER) if mode == "audit" else [entry[mode]]) <= set(VERDICTS):
             raise ValueError(f"{where}: {mode} must be one of {', '.join(VERDICTS)}")
     expected = {mode: entry[mode] for mode in MODES}
     return Attack(
