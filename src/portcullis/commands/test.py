@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="expression",
         default="",
         metavar="EXPR",
-        help="words joined by ' or '; 'not WORD' excludes; with --mutate parts of the names of hooks or topics",
+        help="words joined by ' or '; 'not WORD' excludes; with --mutate names of hooks or topics, or parts of them",
     )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit file")
     parser.add_argument("--list", action="store_true", help="list the tests, or with --mutate the hooks and topics")

@@ -42,12 +42,16 @@ class Droppable:
 def droppable(topics: tuple[Topic, ...], expression: str) -> list[Droppable]:
     """Hooks, and topics that name a test of their own, whose names have one of the words joined by ` or `.
 
-    Raises ValueError when there is none.
+    A word that is a whole name stands for that alone: `secrets` for the topic, `secrets/` for its hooks. Raises
+    ValueError when there is none.
     """
     parts = [part.strip() for part in expression.split(" or ") if part.strip()] or [""]
     found = [_hook(hook) for topic in topics for hook in topic.hooks if not hook.untested]
     found += [_topic(topic, topics) for topic in topics if topic.tests]
-    chosen = [each for each in found if any(part in each.name for part in parts)]
+    names = {each.name for each in found}
+    chosen = [
+        each for each in found if any(part == each.name or (part not in names and part in each.name) for part in parts)
+    ]
     if not chosen:
         raise ValueError(f"no hook or topic has this in its name: {expression}")
     return chosen
