@@ -21,6 +21,7 @@
 
 #define OTHER_CPU	1
 #define SECONDS		30
+#define TRIES		1000	/* of processes: some tens are enough */
 
 static int attach_filter(int fd)
 {
@@ -106,7 +107,7 @@ static enum outcome store_to_text(struct filter *filter, uint64_t mm, uint64_t a
 
 	if (!offset || pipe(fds) || add_users(mm, MANY))
 		return broken("no mm in the task");
-	for (; !has_changed(filter) && time(NULL) < end; tries++)
+	for (; !has_changed(filter) && tries < TRIES && time(NULL) < end; tries++)
 		store_in(mm, offset, addr, filter->patched, fds);
 	add_users(mm, tries - MANY);
 	if (!has_changed(filter))
