@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A compile job: the compiler runs once for each file that COMPILE/files lists,
- * one after the other, as make does it. Every round compiles all of them.
+ * Compile jobs. Every round compiles all files. With tcc, which runs once for each
+ * file that COMPILE/files lists, one after the other; or with make, which runs
+ * several gcc at once, each of which runs a compiler and an assembler.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #define COMPILE		"/compile"
 #define COMPILER	COMPILE "/bin/tcc"
 #define OBJECT		"/tmp/object.o"
+#define MAKE		"/usr/bin/make"
+#define OBJECTS		"/tmp/objects"
 #define MAX_FILES	128
 #define MAX_ARGS	32
 #define MAX_TEXT	16384
@@ -58,15 +61,15 @@ static int compile(char *file)
 	return status;
 }
 
-static bool is_object(void)
+static bool is_object(const char *path)
 {
 	char magic[4] = "";
-	int fd = open(OBJECT, O_RDONLY);
+	int fd = open(path, O_RDONLY);
 	bool good = read(fd, magic, sizeof(magic)) == sizeof(magic) &&
 		    !memcmp(magic, "\177ELF", sizeof(magic));
 
 	close(fd);
-	unlink(OBJECT);
+	unlink(path);
 	return good;
 }
 
@@ -83,7 +86,7 @@ static long compile_round(const struct load *load)
 	n = read_lines(COMPILE "/files", text, files, MAX_FILES);
 	load_open(load);
 	for (i = 0; i < n; i++)
-		if (compile(files[i]) || !is_object())
+		if (compile(files[i]) || !is_object(OBJECT))
 			bad++;
 	load_close();
 	if (bad)
@@ -91,7 +94,51 @@ static long compile_round(const struct load *load)
 	return n;
 }
 
+static int make(void)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (!pid) {
+		setenv("PATH", "/usr/bin", 1);
+		execl(MAKE, "make", "-s", "-C", COMPILE, "O=" OBJECTS, NULL);
+		_exit(127);
+	}
+	waitpid(pid, &status, 0);
+	return status;
+}
+
+static int count_objects(void)
+{
+	char path[64];
+	int n = 0;
+
+	do
+		snprintf(path, sizeof(path), OBJECTS "/%d.o", n);
+	while (is_object(path) && ++n);
+	return n;
+}
+
+static long make_round(const struct load *load)
+{
+	int n, status;
+
+	if (access(MAKE, X_OK)) {
+		load_skipped("no make in this guest");
+		return 0;
+	}
+	mkdir(OBJECTS, 0755);
+	load_open(load);
+	status = make();
+	load_close();
+	n = count_objects();
+	if (status)
+		load_failed("make ended with 0x%x, behind %d files", status, n);
+	return n;
+}
+
 const struct load compile_loads[] = {
 	{ .name = "kernbench", .round = compile_round },
+	{ .name = "kernbench-gcc", .round = make_round },
 	{ .name = NULL },
 };

@@ -9,8 +9,9 @@ import pytest
 from portcullis.core.cpio import directory, regular
 from portcullis.core.lanes import LANES
 from portcullis.core.machine import DESIGNS, Machine, kernel_command_line
-from portcullis.host.compile_kit import sources, with_folders
-from portcullis.suite.lab import LAB, benchmarks, lab_job
+from portcullis.host.compile_kit import AT_ONCE, makefile, sources, with_folders
+from portcullis.lab.jobs import BENCHMARKS
+from portcullis.suite.lab import KERNBENCH_GCC, LAB, benchmarks, lab_job
 
 ROOT = Path(__file__).parents[2]
 
@@ -66,3 +67,19 @@ def test_what_cannot_be_compiled_is_left_out(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert [path.name for path in sources(tmp_path)] == ["data.c", "conf.c"]
+
+
+def test_make_compiles_files_of_the_same_name_to_different_objects():
+    text = makefile([Path("scripts/dtc/util.c"), Path("scripts/kconfig/util.c")])
+    assert "all: $(O)/0.o $(O)/1.o\n" in text and f"-j{AT_ONCE} " in text
+    rules = re.findall(r"^(\S+): (\S+)\n\tgcc -O2 .* -c -o \$@ \$<$", text, re.M)
+    assert rules == [
+        ("$(O)/0.o", "/compile/src/scripts/dtc/util.c"),
+        ("$(O)/1.o", "/compile/src/scripts/kconfig/util.c"),
+    ]
+
+
+def test_only_the_job_with_gcc_needs_its_guest():
+    assert [each.name for each in BENCHMARKS.values() if each.compiler == "gcc"] == [KERNBENCH_GCC]
+    quick = [case for case in LAB if case.machine.job.startswith("lab,size=")]
+    assert quick and not any(KERNBENCH_GCC in case.machine.job.split(",") for case in quick)

@@ -12,7 +12,7 @@ from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.codesize import text_growth
-from portcullis.host.compile_kit import lab_initramfs
+from portcullis.host.compile_kit import gcc_initramfs, lab_initramfs
 from portcullis.host.emulator import emulator_for
 from portcullis.host.executors import EXECUTORS, dask, local
 from portcullis.host.labdata import published_rows, read_profiles
@@ -97,13 +97,21 @@ def files_of(workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job,
     return {lane: lab_files(workspace, built, lane) for lane in dict.fromkeys(job.lane for job in jobs)}
 
 
+def files_for(workspace: Workspace, job: Job, files: Files) -> Files:
+    """What one job boots: some need another compiler in the guest."""
+    if job.benchmark.compiler != "gcc":
+        return files
+    return replace(files, initramfs=gcc_initramfs(workspace, Commands(), job.arch))
+
+
 def outcomes_of(
     workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...], files: dict[str, Files]
 ) -> list[Outcome]:
     """Runs the jobs whose results are missing."""
     executor = _executor(options)
     outcomes = []
-    for outcome in run_jobs(workspace, [(job, files[job.lane]) for job in jobs], executor, options.again):
+    pairs = [(job, files_for(workspace, job, files[job.lane])) for job in jobs]
+    for outcome in run_jobs(workspace, pairs, executor, options.again):
         state = "ok" if outcome.result else "failed"
         say(f"  {len(outcomes) + 1}/{len(jobs)} {outcome.job.id}: {state if outcome.fresh else 'there already'}")
         outcomes.append(outcome)

@@ -113,6 +113,16 @@ class PrivateApt:
         """A binary package, verified by apt, into a folder."""
         self._checked(["apt-get", *self._options(), "download", "-q", package], cwd=target)
 
+    def download_whole(self, packages: Sequence[str], target: Path) -> None:
+        """Binary packages with all that they depend on, verified by apt, into a folder."""
+        nothing = self.folder / "status"  # no package is installed
+        (target / "partial").mkdir(parents=True, exist_ok=True)
+        nothing.touch()
+        where = [f"Dir::State::status={nothing}", f"Dir::Cache::archives={target}"]
+        options = [word for setting in where for word in ("-o", setting)]
+        words = ["install", "-q", "-y", "--download-only", "--no-install-recommends"]
+        self._checked(["apt-get", *self._options(), *options, *words, *packages])
+
     def _checked(self, command: Sequence[str | Path], cwd: Path | None = None) -> None:
         finished = self._run(command, cwd)
         if cwd and "No space left on device" in finished.output:
@@ -128,10 +138,24 @@ def fetch_unpacked(commands: Commands, package: str, arch: str, folder: Path, lo
         apt.update(mirrors()[0], codename())
         apt.download_binary(f"{package}:{arch}", partial)
         remove_folder(partial / "apt")
-        for path in partial.glob("*.deb"):
-            finished = commands.capture(["dpkg-deb", "-x", path, partial])
-            if finished.status != 0:
-                raise ToolError(f"{path.name} cannot be unpacked: {finished.output.strip()}")
+        _unpack(commands, partial, partial)
+
+
+def fetch_unpacked_whole(commands: Commands, packages: Sequence[str], arch: str, folder: Path, log: Path) -> None:
+    """The same of several packages and all that they depend on."""
+    with step(f"fetching {', '.join(packages)} for {arch}"), whole_folder(folder) as partial:
+        apt = PrivateApt(commands, partial / "apt", log, arch)
+        apt.update(mirrors()[0], codename())
+        apt.download_whole(packages, partial / "apt/packages")
+        _unpack(commands, partial / "apt/packages", partial)
+        remove_folder(partial / "apt")
+
+
+def _unpack(commands: Commands, packages: Path, folder: Path) -> None:
+    for path in sorted(packages.glob("*.deb")):
+        finished = commands.capture(["dpkg-deb", "-x", path, folder])
+        if finished.status != 0:
+            raise ToolError(f"{path.name} cannot be unpacked: {finished.output.strip()}")
 
 
 def fetched_archive(folder: Path) -> Path | None:

@@ -1,24 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A compiler for the guest, and something real to compile: what the benchmark `kernbench` runs.
+"""A compiler for the guest, and something real to compile: what `kernbench` and `kernbench-gcc` run.
 
-The compiler is Debian's tcc with the C library of this machine, or of its cross compiler. It compiles two host programs
-of the Linux source, the device-tree compiler and kconfig.
+The compiler of the first is Debian's tcc with the C library of this machine, or of its cross compiler. It compiles two
+host programs of the Linux source, the device-tree compiler and kconfig. The second one has them made by Debian's make
+and gcc, with all that these depend on.
 """
 
 import gzip
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.core.cpio import Entry, directory, newc, regular
-from portcullis.host.aptsource import fetch_unpacked
+from portcullis.host.aptsource import fetch_unpacked, fetch_unpacked_whole
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.sources import fetch
 from portcullis.host.workspace import Workspace, locked, write_whole
 
 PACKAGE = "tcc"
+GCC = ("gcc", "make", "libc6-dev")
+GCC_PROGRAMS = ("usr/bin/gcc", "usr/bin/as", "usr/bin/make")
+GCC_OWN = ("usr/lib/gcc/*/*/cc1", "usr/libexec/gcc/*/*/cc1")  # of Debian 12, 13
+AT_ONCE = 4  # files that make has compiled
 # Below the source, without what tcc cannot compile or what needs libraries.
 SOURCES = ("scripts/dtc/libfdt/*.c", "scripts/dtc/*.c", "scripts/kconfig/*.c")
 WITHOUT = (
@@ -45,12 +51,29 @@ def lab_initramfs(workspace: Workspace, commands: Commands, arch: str) -> Path:
     if commands.dry_run:
         return target
     package = tcc(workspace, commands, arch)
-    source = fetch(workspace, commands).path
+    _pack(workspace, base, target, _entries(fetch(workspace, commands).path, package, arch))
+    return target
+
+
+def gcc_initramfs(workspace: Workspace, commands: Commands, arch: str) -> Path:
+    """The guest's file system with make and gcc in it."""
+    base = build_initramfs(workspace, commands, arch)
+    target = base.with_name(base.name.replace("initramfs", "initramfs-gcc"))
+    if commands.dry_run:
+        return target
+    root = workspace.cache / f"gcc-{arch}"
+    with locked(root.with_suffix(".lock")):
+        if not (root / GCC_PROGRAMS[0]).exists():
+            fetch_unpacked_whole(commands, GCC, ARCHES[arch].debian, root, workspace.cache / "gcc.log")
+    _pack(workspace, base, target, _gcc_entries(commands, fetch(workspace, commands).path, root, arch))
+    return target
+
+
+def _pack(workspace: Workspace, base: Path, target: Path, entries: Iterable[Entry]) -> None:
     with locked(workspace.cache / "guest.lock"):
-        archive = base.read_bytes() + gzip.compress(newc(with_folders(_entries(source, package, arch))), 6, mtime=0)
+        archive = base.read_bytes() + gzip.compress(newc(with_folders(entries)), 6, mtime=0)
         if not target.is_file() or target.read_bytes() != archive:
             write_whole(target, archive)
-    return target
 
 
 def tcc(workspace: Workspace, commands: Commands, arch: str) -> Path:
@@ -97,18 +120,58 @@ def _entries(tree: Path, package: Path, arch: str) -> list[Entry]:
         if (libraries / name).is_file()
     ]
     entries += [regular(f"compile/tcc/include/{path.name}", path.read_bytes()) for path in (own / "include").glob("*")]
-    entries += [regular(f"compile/src/{path}", (tree / path).read_bytes()) for path in chosen]
-    for folder in INCLUDES:
-        entries += [
-            regular(f"compile/src/{path.relative_to(tree)}", path.read_bytes()) for path in (tree / folder).glob("*.h")
-        ]
+    entries += _source_entries(tree)
     seen = {}
     for folder in headers:
-        for pattern in HEADERS:
-            for path in sorted(folder.glob(pattern)):
-                seen.setdefault(str(path.relative_to(folder)), path)
+        for name, path in _headers(folder):
+            seen.setdefault(name, path)
     entries += [regular(f"compile/include/{name}", path.read_bytes()) for name, path in sorted(seen.items())]
     return entries
+
+
+def _source_entries(tree: Path) -> list[Entry]:
+    headers = [path.relative_to(tree) for folder in INCLUDES for path in sorted((tree / folder).glob("*.h"))]
+    return [regular(f"compile/src/{path}", (tree / path).read_bytes()) for path in [*sources(tree), *headers]]
+
+
+def _headers(folder: Path) -> list[tuple[str, Path]]:
+    return [(str(path.relative_to(folder)), path) for pattern in HEADERS for path in sorted(folder.glob(pattern))]
+
+
+def _gcc_entries(commands: Commands, tree: Path, root: Path, arch: str) -> list[Entry]:
+    """All where the packages have it, so that gcc finds what is its own."""
+    own = [str(path.relative_to(root)) for pattern in GCC_OWN for path in root.glob(pattern)]
+    programs = [*GCC_PROGRAMS, *own]
+    include = [path for path in root.glob("usr/lib/gcc/*/*/include/*.h") if path.is_file()]
+    folders = [root / "usr/include" / ARCHES[arch].cross.rstrip("-"), root / "usr/include"]
+    include += [path for folder in folders for _, path in _headers(folder)]
+    names = dict.fromkeys(str(path.relative_to(root)) for path in include)
+    entries = [regular(name, (root / name).read_bytes()) for name in names]
+    entries += [regular(name, (root / name).read_bytes(), 0o755) for name in programs]
+    entries += [regular(name, path.read_bytes(), 0o755) for name, path in _libraries(commands, root, arch, programs)]
+    return [*entries, *_source_entries(tree), regular("compile/Makefile", makefile(sources(tree)).encode())]
+
+
+def _libraries(commands: Commands, root: Path, arch: str, programs: Iterable[str]) -> list[tuple[str, Path]]:
+    """Shared libraries that programs need, and those that these need, by where the loader looks; and the loader."""
+    folders = [f"{folder}/{ARCHES[arch].cross.rstrip('-')}" for folder in ("lib", "usr/lib")]
+    found: dict[str, Path] = {LOADERS[arch]: root / folders[0] / Path(LOADERS[arch]).name}
+    waiting = [root / name for name in programs]
+    while waiting:
+        text = commands.capture(["readelf", "-d", waiting.pop()]).output
+        for name in re.findall(r"Shared library: \[(.*?)\]", text):
+            path = next((root / folder / name for folder in folders if (root / folder / name).exists()), None)
+            if path and str(path.relative_to(root)) not in found:
+                found[str(path.relative_to(root))] = path
+                waiting.append(path)
+    return list(found.items())
+
+
+def makefile(files: Iterable[Path]) -> str:
+    """Compiles each file as the kernel's build does its own programs, to objects with numbers for names."""
+    flags = " ".join(["-O2", "-w", "-D_GNU_SOURCE", *(f"-I/compile/src/{folder}" for folder in INCLUDES)])
+    rules = [f"$(O)/{number}.o: /compile/src/{path}\n\tgcc {flags} -c -o $@ $<\n" for number, path in enumerate(files)]
+    return f"MAKEFLAGS += -j{AT_ONCE} -rR\nall: {' '.join(f'$(O)/{n}.o' for n in range(len(rules)))}\n" + "".join(rules)
 
 
 def with_folders(entries: Iterable[Entry]) -> list[Entry]:

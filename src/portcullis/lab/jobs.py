@@ -20,7 +20,10 @@ SLOWER = 4  # times, with the model of a TLB
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What one boot runs; `regions` are what it opens, `arguments` are for the guest's program."""
+    """What one boot runs; `regions` are what it opens, `arguments` are for the guest's program.
+
+    `compiler` is the one that the guest needs.
+    """
 
     name: str
     what: str
@@ -28,6 +31,7 @@ class Benchmark:
     arguments: tuple[str, ...] = ()
     timeout: float = 900.0  # seconds
     designs: tuple[str, ...] = DESIGNS
+    compiler: str = "tcc"
 
 
 VMALLOC = (
@@ -57,6 +61,7 @@ BENCHMARKS = {
         Benchmark("exec", "fork and exec of a small program", ("exec",)),
         Benchmark("calls", "system calls that do nothing", ("syscall-invalid", "lseek")),
         Benchmark("kernbench", "a compile job", ("kernbench",), timeout=3600.0),
+        Benchmark("kernbench-gcc", "make with gcc", ("kernbench-gcc",), ("rounds=1",), timeout=3600.0, compiler="gcc"),
         Benchmark(
             "gates", "one switch of protection", tuple(f"gate-{gate}" for gate in GATES), designs=("portcullis",)
         ),

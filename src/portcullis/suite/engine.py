@@ -23,7 +23,7 @@ from portcullis.errors import ToolError
 from portcullis.host.attacker import choose_possible, is_damaged, known_attacks, run_attacks
 from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
-from portcullis.host.compile_kit import lab_initramfs
+from portcullis.host.compile_kit import gcc_initramfs, lab_initramfs
 from portcullis.host.counting import counted, measured
 from portcullis.host.counts_tests import problems_alone, problems_of_counts
 from portcullis.host.emulator import emulator_for
@@ -52,7 +52,7 @@ from portcullis.suite import static
 from portcullis.suite.case import Case
 from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
 from portcullis.suite.jitgate import has_user_keys, layout_of_case
-from portcullis.suite.lab import KERNBENCH, barriers_kept, late_jobs
+from portcullis.suite.lab import KERNBENCH, KERNBENCH_GCC, barriers_kept, late_jobs
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
 from portcullis.suite.side_by_side import side_by_side
 
@@ -161,9 +161,14 @@ class Engine:
         """The guest's file system."""
         return self._once(f"{arch} guest", lambda: build_initramfs(self.workspace, self.commands, arch))
 
-    def lab_initramfs(self, arch: str) -> Path:
-        """The same with a compiler in it."""
-        return self._once(f"{arch} guest with a compiler", lambda: lab_initramfs(self.workspace, self.commands, arch))
+    def lab_initramfs(self, arch: str, job: str) -> Path | None:
+        """The same with the compiler that a job needs, if any."""
+        makers = {KERNBENCH: lab_initramfs, KERNBENCH_GCC: gcc_initramfs}
+        needed = [name for name in makers if name in job.split(",")]
+        if not needed:
+            return None
+        maker = makers[needed[0]]
+        return self._once(f"{arch} guest for {needed[0]}", lambda: maker(self.workspace, self.commands, arch))
 
     def emulator(self, arch: str, counts: bool = False) -> str:
         """The QEMU that runs an architecture; our own if a plugin is to count."""
@@ -267,8 +272,7 @@ class Engine:
         )
 
     def _boot(self, case: Case) -> tuple[str, str, str]:
-        initramfs = self.lab_initramfs(case.arch) if KERNBENCH in case.machine.job.split(",") else None
-        boot = self._run_job(case, initramfs=initramfs)
+        boot = self._run_job(case, initramfs=self.lab_initramfs(case.arch, case.machine.job))
         problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
         if problems:
             return "failed", shorten(problems), str(boot.folder)
