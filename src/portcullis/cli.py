@@ -17,6 +17,7 @@ from portcullis.commands import (
     demo,
     doctor,
     emulator,
+    explain,
     export,
     fetch,
     luajit,
@@ -27,7 +28,23 @@ from portcullis.errors import ToolError
 from portcullis.host.screen import say
 from portcullis.host.workspace import default_workspace
 
-COMMANDS = (doctor, fetch, apply, export, build, boot, test, audit, attack, bench, report, demo, emulator, luajit)
+COMMANDS = (
+    doctor,
+    fetch,
+    apply,
+    export,
+    build,
+    boot,
+    test,
+    audit,
+    attack,
+    bench,
+    report,
+    demo,
+    explain,
+    emulator,
+    luajit,
+)
 
 
 def make_parser() -> argparse.ArgumentParser:
