@@ -144,6 +144,7 @@ NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
     Case("sections", "sections", SECTIONS),
     Case("least-sections", "sections", SECTIONS, lane="least"),
+    Case("patch-forgotten", "symbols", "TLBs forget where text was patched (symbols: QEMU's CPUs have no PCIDs)"),
     Case("espfix", "symbols", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
 )
 

@@ -65,6 +65,21 @@ void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
 	WRITE_ONCE(*ptep, pte);
 }
 
+/**
+ * kpkeys_forget_patch - this CPU forgets where it could write text
+ * @addr: the first page; its entry is clear
+ * @nr: how many
+ *
+ * While it runs on the tables by which it did, with interrupts off. An mm that is not
+ * loaded is flushed when it is loaded again, and which address space id it has then
+ * is ordinary memory: another mm with the same id would have what the TLB kept.
+ */
+void kpkeys_forget_patch(unsigned long addr, unsigned int nr)
+{
+	while (nr--)
+		flush_tlb_one_user(addr + nr * PAGE_SIZE);
+}
+
 /*
  * What is looked at and then written in one section is written before its frame
  * becomes something else: see kpkeys_set_flushed().
