@@ -53,6 +53,7 @@ extern pgd_t kpkeys_no_root[];
 
 /* For the architecture, and what it implements. */
 void arch_kpkeys_add_roots(void);
+bool arch_kpkeys_runs_on(const pgd_t *root);
 
 int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd);
 void kpkeys_root_patches(struct mm_struct *mm);
@@ -63,6 +64,7 @@ bool kpkeys_root_is_live(phys_addr_t phys);
 pgd_t *__kpkeys_find_root(struct mm_struct *mm, struct task_struct *task,
 			  pgd_t *none);
 bool __kpkeys_refuse_mm(const struct mm_struct *mm);
+bool __kpkeys_keeps_root(struct mm_struct *mm, struct task_struct *task);
 
 static __always_inline struct kpkeys_root *__kpkeys_root_at(unsigned int nr)
 {
@@ -112,6 +114,19 @@ static __always_inline pgd_t *kpkeys_root(struct mm_struct *mm)
 }
 
 /**
+ * kpkeys_keeps_root - does this CPU run on the root of the mm that it goes on with?
+ * @mm: what it has loaded, as ordinary memory says
+ * @task: whom it goes on for
+ *
+ * Return: false if it must load the root of @mm after all.
+ */
+static __always_inline bool kpkeys_keeps_root(struct mm_struct *mm,
+					      struct task_struct *task)
+{
+	return !kpkeys_pgtables_enabled() || __kpkeys_keeps_root(mm, task);
+}
+
+/**
  * kpkeys_refuse_mm - is an mm that was read from a vma the wrong one?
  * @mm: vma->vm_mm
  * @named: the mm that the caller means
@@ -141,6 +156,7 @@ static inline void kpkeys_load_patches(bool may) { }
 #define kpkeys_root_remove(mm)			((mm)->pgd)
 #define kpkeys_loaded_root(mm, task, none)	((mm)->pgd)
 #define kpkeys_is_no_root(entry)		false
+#define kpkeys_keeps_root(mm, task)		true
 #define kpkeys_refuse_mm(mm, named)		false
 
 #endif /* KPKEYS_BUILT_IN */

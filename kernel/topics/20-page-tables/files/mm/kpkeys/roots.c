@@ -474,6 +474,18 @@ pgd_t *__kpkeys_find_root(struct mm_struct *mm, struct task_struct *task,
 }
 EXPORT_SYMBOL_GPL(__kpkeys_find_root);
 
+/* What a CPU has loaded is not asked of memory, which anybody can write. */
+bool __kpkeys_keeps_root(struct mm_struct *mm, struct task_struct *task)
+{
+	const pgd_t *root = kpkeys_loaded_root(mm, task, NULL);
+
+	if (!root)
+		return false;
+	return likely(arch_kpkeys_runs_on(root)) ||
+	       !kpkeys_refuse("use", "another root than that of the mm", root,
+			      task);
+}
+
 /**
  * __kpkeys_refuse_mm - a vma leads to the tables of somebody else
  * @mm: them

@@ -9,6 +9,7 @@
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 
+#include <asm/mmu_context.h>
 #include <asm/pgalloc.h>
 
 #include "check.h"
@@ -120,6 +121,34 @@ static void test_forged_mm(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pmd);
 	KUNIT_EXPECT_NULL(test, kpkeys_root_remove(forged));
 	KUNIT_EXPECT_PTR_EQ(test, kpkeys_root(mm), mm->pgd);
+}
+
+/* What says which mm this CPU has loaded is ordinary memory. */
+static void go_on_with(struct mm_struct *next)
+{
+#ifdef CONFIG_X86
+	this_cpu_write(cpu_tlbstate.loaded_mm, next);
+#endif
+	switch_mm_irqs_off(next, next, current);
+}
+
+static void test_forged_loaded_mm(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations(), flags;
+	bool stays, changes;
+
+	kthread_use_mm(mm);
+	local_irq_save(flags);
+	switch_mm_irqs_off(mm, mm, current);
+	stays = arch_kpkeys_runs_on(mm->pgd);
+	go_on_with(other);
+	changes = arch_kpkeys_runs_on(other->pgd);
+	switch_mm_irqs_off(other, mm, current);
+	local_irq_restore(flags);
+	kthread_unuse_mm(mm);
+	KUNIT_EXPECT_TRUE(test, stays);
+	KUNIT_EXPECT_TRUE(test, changes);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
 static void test_mm_of_vma(struct kunit *test)
@@ -281,6 +310,7 @@ static struct kunit_case roots_cases[] = {
 	KUNIT_CASE(test_forged_root),
 	KUNIT_CASE(test_forged_number),
 	KUNIT_CASE(test_forged_mm),
+	KUNIT_CASE(test_forged_loaded_mm),
 	KUNIT_CASE(test_mm_of_vma),
 	KUNIT_CASE(test_walkers_refuse),
 	KUNIT_CASE(test_second_root),

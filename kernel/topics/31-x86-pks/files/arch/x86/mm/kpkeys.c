@@ -270,6 +270,15 @@ void __init arch_kpkeys_add_roots(void)
 }
 
 /**
+ * arch_kpkeys_runs_on - does this CPU run on a root?
+ * @root: of an mm
+ */
+bool arch_kpkeys_runs_on(const pgd_t *root)
+{
+	return read_cr3_pa() == __pa(root);
+}
+
+/**
  * arch_kpkeys_share_tables - mark what each new root gets a copy of
  *
  * For the kernel's half the walk over poking_mm has done it.

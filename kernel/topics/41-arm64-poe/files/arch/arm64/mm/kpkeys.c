@@ -527,6 +527,18 @@ void __init arch_kpkeys_add_roots(void)
 {
 }
 
+/**
+ * arch_kpkeys_runs_on - does this CPU run on a root?
+ * @root: of an mm; init_mm's is not for TTBR0, which has the reserved table then
+ */
+bool arch_kpkeys_runs_on(const pgd_t *root)
+{
+	u64 ttbr = read_sysreg(ttbr0_el1) & ~(TTBR_ASID_MASK | TTBR_CNP_BIT);
+
+	return root == swapper_pg_dir || system_uses_ttbr0_pan() ||
+	       ttbr == phys_to_ttbr(virt_to_phys((void *)root));
+}
+
 /* Nobody gets a copy of the kernel's entries. */
 void __init arch_kpkeys_share_tables(void)
 {
