@@ -419,6 +419,34 @@ static bool refuse_loss(const void *entry, unsigned long table, u64 value)
 	       kpkeys_refuse("change of a mapping", "protected memory", entry, NULL);
 }
 
+static bool processes_run __ro_after_init;
+
+/*
+ * Is an entry not for a process, which has the table? A table that is not linked
+ * may become one of the kernel, which runs text, and nothing else. EFI's mm, whose
+ * code the kernel runs, has its entries before there is a process.
+ */
+static bool is_foreign(unsigned long table, u64 value, unsigned long pfn)
+{
+	return processes_run && !kpkeys_is_private(value) &&
+	       kpkeys_frame(table) == KPKEYS_FRAME_TABLE &&
+	       (kpkeys_table_level(table) || !kpkeys_frame(pfn));
+}
+
+static int __init let_processes_run(void)
+{
+	processes_run = true;
+	return 0;
+}
+late_initcall(let_processes_run);
+
+static bool refuse_bits(const void *entry, unsigned long table, u64 value,
+			unsigned long pfn)
+{
+	return is_foreign(table, value, pfn) &&
+	       kpkeys_refuse("mapping", "a process's page for the kernel", entry, NULL);
+}
+
 /**
  * kpkeys_refuse_leaf - may an entry of a page or a huge page not be written?
  * @entry: where
@@ -440,7 +468,8 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 
 	if (!kpkeys_frame_is_table(kpkeys_frame(table)))
 		return false;
-	if (refuse_loss(entry, table, value))
+	if (refuse_loss(entry, table, value) ||
+	    refuse_bits(entry, table, value, pfn))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;
@@ -469,6 +498,7 @@ bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn)
 		return true;
 	return kpkeys_are_entries(entry, 1) &&
 	       !kpkeys_slot_loses(entry, kpkeys_slot_pfn(entry), value) &&
+	       !is_foreign(kpkeys_slot_pfn(entry), value, pfn) &&
 	       (!frame || arch_kpkeys_leaf_fits(value, frame));
 }
 

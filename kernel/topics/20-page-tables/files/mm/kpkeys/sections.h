@@ -10,10 +10,11 @@
 
 #include "internal.h"
 
-/* Does an entry map what is no ordinary page? */
+/* Does an entry of a process map what is no ordinary page, or not for it? */
 static __always_inline bool is_typed(pte_t pte)
 {
-	return kpkeys_pgtables_enabled() && kpkeys_is_typed(pte);
+	return kpkeys_pgtables_enabled() &&
+	       (kpkeys_is_typed(pte) || !kpkeys_is_private(pte_val(pte)));
 }
 
 static __always_inline bool is_search_on(void)

@@ -335,10 +335,56 @@ static bool is_left(struct pair *p, pgprot_t from, pgprot_t to)
 #ifdef CONFIG_X86
 #define KEY	(2UL << _PAGE_BIT_PKEY_BIT0)
 #define USER	_PAGE_USER
+#define RUN	__pgprot(pgprot_val(PAGE_READONLY_EXEC) & ~_PAGE_USER)
+#define GLOBAL	__pgprot(pgprot_val(PAGE_READONLY) | _PAGE_GLOBAL)
 #else
 #define KEY	(2UL << 60)
 #define USER	PTE_USER
+#define RUN	__pgprot(pgprot_val(PAGE_READONLY_EXEC) & ~PTE_PXN)
+#define GLOBAL	__pgprot(pgprot_val(PAGE_READONLY) & ~PTE_NG)
 #endif
+
+static bool takes(struct pair *p, pgprot_t prot, unsigned int nr)
+{
+	bool is_set;
+
+	set_ptes(&init_mm, ADDR, p->pte[0], pfn_pte(page_to_pfn(p->page), prot), nr);
+	is_set = !pte_none(ptep_get(p->pte[0] + nr - 1));
+	while (nr--)
+		plant(p->pte[0] + nr, __pte(0));
+	return is_set;
+}
+
+/* What a process maps, the kernel does not run, and no other process has. */
+static void test_entries_are_for_a_process(struct kunit *test)
+{
+	unsigned int nr;
+	struct pair p;
+
+	new_pair(test, &p);
+	for (nr = 1; nr <= 2; nr++) {
+		KUNIT_EXPECT_TRUE(test, takes(&p, PAGE_READONLY_EXEC, nr));
+		KUNIT_EXPECT_FALSE(test, takes(&p, RUN, nr));
+		KUNIT_EXPECT_FALSE(test, takes(&p, GLOBAL, nr));
+	}
+	free_pair(&p);
+}
+
+/* mprotect() has the new rights from vma->vm_page_prot, which anybody can write. */
+static void test_entries_stay_for_a_process(struct kunit *test)
+{
+	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_READONLY_EXEC);
+	struct ptes_change done = { };
+	struct pair p;
+
+	new_pair(test, &p);
+	plant(p.pte[0], pte);
+	KUNIT_EXPECT_EQ(test, change(&p, &done, RUN), NR);
+	KUNIT_EXPECT_EQ(test, pte_val(ptep_get(p.pte[0])), pte_val(pte));
+	KUNIT_EXPECT_EQ(test, change(&p, &done, GLOBAL), NR);
+	KUNIT_EXPECT_EQ(test, pte_val(ptep_get(p.pte[0])), pte_val(pte));
+	free_pair(&p);
+}
 
 /* Each right by itself. A key that is taken away is one. */
 static void test_tables_gain_no_other_right(struct kunit *test)
@@ -464,6 +510,8 @@ static int copies_test_init(struct kunit *test)
 }
 
 static struct kunit_case copies_cases[] = {
+	KUNIT_CASE(test_entries_are_for_a_process),
+	KUNIT_CASE(test_entries_stay_for_a_process),
 	KUNIT_CASE(test_copies_what_is_not_skipped),
 	KUNIT_CASE(test_copies_are_asked_while_pages_change),
 	KUNIT_CASE(test_moves_what_is_present),

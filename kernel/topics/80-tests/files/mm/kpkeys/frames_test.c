@@ -192,7 +192,7 @@ static void test_sections_look_at_blocks(struct kunit *test)
 
 #ifdef CONFIG_X86_64
 #define PUD_TABLE	(KPKEYS_FRAME_TABLE | KPKEYS_LEVEL_PUD << 3 | KPKEYS_LINK_ONE << 6)
-#define PUD_BITS	(_PAGE_PRESENT | _PAGE_RW | _PAGE_PSE | \
+#define PUD_BITS	(_PAGE_PRESENT | _PAGE_RW | _PAGE_PSE | _PAGE_NX | \
 			 (u64)KPKEYS_PKEY_PGTABLES << _PAGE_BIT_PKEY_BIT0)
 
 /* Its first 2 MiB have no state; what has is somewhere in the 1 GiB. */

@@ -89,7 +89,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
-	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte))
+	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte) ||
+	    (!kpkeys_is_private(pte.pte) && kpkeys_is_pte_slot(ptep)))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;
@@ -276,6 +277,7 @@ static noinline bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 	kpkeys_reread(pte.pte);
 	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) || !(pte_flags(pte) & _PAGE_PRESENT) ||
+	    !kpkeys_is_private(pte.pte) ||
 	    !kpkeys_are_ordinary(kpkeys_present_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))

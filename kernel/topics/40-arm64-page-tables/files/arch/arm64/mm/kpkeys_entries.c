@@ -78,7 +78,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte_val(pte));
-	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte))
+	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte) ||
+	    (!kpkeys_is_private(pte_val(pte)) && kpkeys_is_pte_slot(ptep)))
 		return false;
 	___set_pte(ptep, pte);
 	return true;
@@ -218,7 +219,8 @@ static noinline bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte_val(pte));
 	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr) || !kpkeys_are_ordinary(pte_pfn(pte), nr))
+	if (!is_pte_run(ptep, nr) || !kpkeys_is_private(pte_val(pte)) ||
+	    !kpkeys_are_ordinary(pte_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
 		__check_safe_pte_update(mm, ptep, pte);

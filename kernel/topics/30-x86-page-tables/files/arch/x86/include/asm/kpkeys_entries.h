@@ -27,6 +27,17 @@ static __always_inline u64 kpkeys_with_table(u64 value, phys_addr_t table)
 /* pte_pfn() of a present entry: nothing is inverted in that. */
 #define kpkeys_present_pfn(pte)	(((pte).pte & PTE_PFN_MASK) >> PAGE_SHIFT)
 
+/*
+ * May a process have an entry with these bits? The kernel must not run what is
+ * mapped for it, and what is global is in the TLB for all processes.
+ */
+static __always_inline bool kpkeys_is_private(u64 value)
+{
+	if (!(value & _PAGE_PRESENT))
+		return true;
+	return value & _PAGE_USER ? !(value & _PAGE_GLOBAL) : value & _PAGE_NX;
+}
+
 /* In a section, behind the write or ahead of it. */
 static __always_inline void kpkeys_entry_written(u64 value)
 {

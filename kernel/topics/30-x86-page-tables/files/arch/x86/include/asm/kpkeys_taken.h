@@ -90,15 +90,15 @@ static __always_inline void clear_marked_ptes(struct vm_area_struct *vma,
 
 /*
  * Does an entry allow what @old does not, or lead elsewhere? What is dirty and
- * not writable is a shadow stack, which the CPU writes.
+ * not writable is a shadow stack, which the CPU writes. What is not user space's
+ * any more is the kernel's.
  */
 static __always_inline bool pte_gains(pte_t old, pte_t pte)
 {
 	pteval_t differs = old.pte ^ pte.pte, gained = differs & (pte.pte ^ _PAGE_NX);
 
-	return (differs & (PTE_PFN_MASK | _PAGE_PKEY_MASK)) ||
-	       (gained & (_PAGE_PRESENT | _PAGE_RW | _PAGE_USER | _PAGE_DIRTY |
-			  _PAGE_NX));
+	return (differs & (PTE_PFN_MASK | _PAGE_PKEY_MASK | _PAGE_USER | _PAGE_GLOBAL)) ||
+	       (gained & (_PAGE_PRESENT | _PAGE_RW | _PAGE_DIRTY | _PAGE_NX));
 }
 
 /* What maps nothing needs no look at all. */

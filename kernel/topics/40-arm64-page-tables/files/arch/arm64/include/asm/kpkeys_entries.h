@@ -58,6 +58,15 @@ static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
 	 !kpkeys_is_typed(READ_ONCE(*__slot)));				\
 })
 
+/*
+ * May a process have an entry with these bits? The kernel must not run what is
+ * mapped for it, and what is global is in the TLB for all processes.
+ */
+#define kpkeys_is_private(value)					\
+	(!((value) & PTE_VALID) ||					\
+	 ((value) & PTE_PXN &&						\
+	  ((value) & PTE_NG || ((value) & (PTE_USER | PTE_UXN)) == PTE_UXN)))
+
 /* In a section, behind the write or ahead of it: its end has the barriers. */
 #define kpkeys_entry_written(value)					\
 do {									\

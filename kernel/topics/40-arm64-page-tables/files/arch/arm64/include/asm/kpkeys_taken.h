@@ -301,7 +301,7 @@ static __always_inline bool pte_gains(pte_t old, pte_t pte)
 	pteval_t differs = pte_val(old) ^ pte_val(pte);
 	pteval_t gained = differs & (pte_val(pte) ^ denied);
 
-	return (differs & (PTE_LEADS_TO | PTE_PO_IDX_MASK)) |
+	return (differs & (PTE_LEADS_TO | PTE_PO_IDX_MASK | PTE_NG)) |
 	       (gained & (PTE_VALID | PTE_USER | PTE_WRITE | denied));
 }
 
