@@ -43,7 +43,6 @@ void kpkeys_walk_entry(pgd_t *pgdp, const char *name, kpkeys_ptp_fn fn,
 		       void *arg);
 void kpkeys_mark_user_half(const pgd_t *pgd);
 void kpkeys_mark_process(pgd_t *pgd);
-void __kpkeys_share_table(unsigned long pfn);
 int kpkeys_set_pkey(void *addr, unsigned int nr, int pkey, bool alias);
 bool kpkeys_refuse(const char *what, const char *of, const void *at,
 		   struct task_struct *task);
@@ -68,12 +67,36 @@ struct kpkeys_leaf {
 	bool		constant;
 };
 
-/*
- * Clear a page, in a section. What a call would save on the stack could be changed
- * there: it has to save nothing.
+/**
+ * kpkeys_clear_words - memset() of zero, in a section, which calls nothing
+ * @to: where
+ * @size: bytes, a multiple of a word
  */
+static __always_inline void kpkeys_clear_words(void *to, size_t size)
+{
+	unsigned long *word = to;
+
+	for (; size; size -= sizeof(*word))
+		WRITE_ONCE(*word++, 0);
+}
+
+/**
+ * kpkeys_copy_words - memcpy(), likewise
+ * @to: where
+ * @from: what
+ * @size: bytes, a multiple of a word
+ */
+static __always_inline void kpkeys_copy_words(void *to, const void *from, size_t size)
+{
+	const unsigned long *word = from;
+	unsigned long *place = to;
+
+	for (; size; size -= sizeof(*word))
+		WRITE_ONCE(*place++, *word++);
+}
+
 #ifndef arch_kpkeys_clear_page
-#define arch_kpkeys_clear_page(page)	memset(page, 0, PAGE_SIZE)
+#define arch_kpkeys_clear_page(page)	kpkeys_clear_words(page, PAGE_SIZE)
 #endif
 
 /**
@@ -113,7 +136,6 @@ void arch_kpkeys_flush(void);
 void *arch_kpkeys_alias(void *addr);
 struct range arch_kpkeys_image(void);
 void arch_kpkeys_share_tables(void);
-bool arch_kpkeys_leaf_is_data(u64 value);
 void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg);
 void arch_kpkeys_walk_user_half(pgd_t *pgd, const char *name, kpkeys_ptp_fn fn,
 				void *arg);

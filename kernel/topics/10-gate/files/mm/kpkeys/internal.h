@@ -184,7 +184,6 @@ bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);
 extern u8 *kpkeys_no_frames;
-bool kpkeys_block_is_fit(u64 value, int level);
 void kpkeys_finish_refusal(void);
 DECLARE_PER_CPU(struct irq_work, kpkeys_refusal_work);
 
@@ -193,9 +192,6 @@ enum kpkeys_put {
 	KPKEYS_PUT_REFUSED, KPKEYS_PUT_FREE, KPKEYS_PUT_RESTS, KPKEYS_PUT_GONE,
 };
 
-bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to);
-bool kpkeys_root_is_gone(const void *pgd);
-void kpkeys_root_in_use(unsigned long pfn);
 void kpkeys_bury_roots(void);
 void kpkeys_bury_later(void);
 void kpkeys_begin_rest(void);
@@ -204,11 +200,8 @@ bool kpkeys_table_is_free(const void *page);
 bool kpkeys_table_keep(const void *page);
 bool kpkeys_table_is_kept(const void *page);
 bool kpkeys_table_leave(unsigned long pfn);
-bool kpkeys_link_root(const pgd_t *pgd);
-void kpkeys_unlink_root(const pgd_t *pgd);
 void kpkeys_links_of(pgd_t *pgd);
 void kpkeys_links_init(void);
-int kpkeys_level_to_search(unsigned long pfn);
 
 /* Isolation takes what is behind a root for its other half. */
 #define KPKEYS_ROOT_SIZE						\
@@ -224,7 +217,6 @@ void kpkeys_arrivals_end(void);
 void kpkeys_arrivals_add_modules(void);
 bool kpkeys_arrivals_leave(unsigned long pfn);
 bool kpkeys_modules_are_sound(void);
-bool kpkeys_modules_may_leave(void);
 
 /* modules.c */
 bool kpkeys_modules_are_entered(void);

@@ -123,9 +123,6 @@ static __always_inline enum kpkeys_frame kpkeys_frame_of_key(int pkey)
 	}
 }
 
-/* What the architecture implements. */
-bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame);
-
 static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pkey)
 {
 	if (frame == KPKEYS_FRAME_KERNEL_TABLE)
@@ -133,7 +130,6 @@ static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pk
 	return kpkeys_frame_of_key(pkey) == frame;
 }
 
-bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr);
 void kpkeys_frames_readonly(void *start, void *end);
 void kpkeys_pages_readonly(void *addr, unsigned int nr);
 void kpkeys_frames_table(void *page);
@@ -144,7 +140,6 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 
 /* links.c */
 unsigned long kpkeys_entry_pfn(const void *entry);
-unsigned long kpkeys_slot_pfn(const void *entry);
 int kpkeys_table_level(unsigned long pfn);
 enum kpkeys_link kpkeys_table_links(unsigned long pfn);
 bool kpkeys_is_shadow(const u64 *entry);
@@ -152,12 +147,9 @@ bool kpkeys_set_entry(void *entry, u64 value, unsigned int level);
 u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level);
 void kpkeys_share_table(unsigned long pfn);
 void kpkeys_begin_table(const void *table, unsigned int level);
-bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr);
-bool kpkeys_has_user_half(const void *entry);
 
-/* addresses.c */
-bool kpkeys_loses(u64 old, u64 value, int level);
-bool kpkeys_slot_loses(const void *entry, unsigned long table, u64 value);
+/* slots.c */
+bool kpkeys_exchange_leaf(void *entry, u64 value, u64 *old);
 
 #else
 
@@ -184,9 +176,5 @@ extern void *kpkeys_no_table;
 
 /* The table by which text is mapped to be patched, where that is one of a process. */
 extern void *kpkeys_patch_table;
-
-bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn);
-bool kpkeys_are_entries(const void *entry, unsigned int nr);
-bool kpkeys_table_is_new(const void *page);
 
 #endif /* _LINUX_KPKEYS_FRAMES_H */

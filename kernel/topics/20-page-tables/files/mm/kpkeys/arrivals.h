@@ -48,6 +48,12 @@ static __always_inline int late_for_keys(void)
 	return late_cpu(&kpkeys_state.keyings.counter);
 }
 
+/* kpkeys_in_force(), in line */
+static __always_inline bool are_in_force(void)
+{
+	return late_for_keys() < 0 || kpkeys_state.mode == KPKEYS_AUDIT;
+}
+
 static __always_inline struct kpkeys_arrivals *arrivals(void)
 {
 	return &kpkeys_state.arrivals;
@@ -56,6 +62,17 @@ static __always_inline struct kpkeys_arrivals *arrivals(void)
 static __always_inline bool is_complete(void)
 {
 	return READ_ONCE(arrivals()->next) == kpkeys_frames.nr * KPKEYS_FRAMES_PER_PAGE;
+}
+
+/**
+ * kpkeys_modules_may_leave - is all that leaves without a mapping?
+ *
+ * Ask this inside the guard that lets it go.
+ */
+static __always_inline bool kpkeys_modules_may_leave(void)
+{
+	return arrivals()->modules && is_complete() &&
+	       !(arrivals()->mapped & KPKEYS_LEAVERS) && are_in_force();
 }
 
 static __always_inline int find_arrival(unsigned long pfn, unsigned long nr)

@@ -118,7 +118,7 @@ static __always_inline struct kpkeys_region *new_region(void *addr)
 {
 	struct kpkeys_region *region = addr;
 
-	memset(region, 0, sizeof(*region));
+	kpkeys_clear_words(region, sizeof(*region));
 	INIT_LIST_HEAD(&region->list);
 	region->index = region_index(addr);
 	region->nid = page_to_nid(virt_to_page(addr));

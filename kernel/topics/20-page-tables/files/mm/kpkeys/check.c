@@ -26,6 +26,7 @@
 #include <asm/kpkeys_entries.h>
 #include <asm/sections.h>
 
+#include "addresses.h"
 #include "internal.h"
 #include "check.h"
 

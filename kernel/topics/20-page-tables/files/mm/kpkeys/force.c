@@ -16,6 +16,7 @@
 
 #include "arrivals.h"
 #include "internal.h"
+#include "tables.h"
 
 #define FLUSH_TRIES	50	/* a tick each; a CPU that starts needs some */
 
@@ -47,7 +48,7 @@ void kpkeys_begin_flush(void)
  * A section that was interrupted may have looked at the table of frames already,
  * and write its entry behind this: the CPU is asked again.
  */
-void kpkeys_set_flushed(unsigned long root)
+__flatten void kpkeys_set_flushed(unsigned long root)
 {
 	if (raw_cpu_read(kpkeys_cpu.nr_saved))
 		return;
@@ -76,8 +77,7 @@ void kpkeys_cpu_leaves(void)
  */
 bool kpkeys_in_force(void)
 {
-	return late_for_keys() < 0 ||
-	       kpkeys_state.mode == KPKEYS_AUDIT;
+	return are_in_force();
 }
 
 /**

@@ -21,11 +21,12 @@
 #include <linux/ratelimit.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
-#include <linux/unaligned.h>
 
 #include <asm/kpkeys_entries.h>
 
+#include "addresses.h"
 #include "internal.h"
+#include "slots.h"
 #include "tables.h"
 
 /* Memory may be plugged in behind what is there. */
@@ -181,38 +182,6 @@ void kpkeys_pages_readonly(void *addr, unsigned int nr)
 void kpkeys_frames_readonly(void *start, void *end)
 {
 	kpkeys_pages_readonly(lm_alias(start), (end - start) / PAGE_SIZE);
-}
-
-/* By words: runs are 16 pages and more. */
-static bool are_zero(const u8 *frame, unsigned long nr)
-{
-	for (; nr >= sizeof(u64); nr -= sizeof(u64), frame += sizeof(u64))
-		if (get_unaligned((const u64 *)frame))
-			return false;
-	for (; nr; nr--)
-		if (*frame++)
-			return false;
-	return true;
-}
-
-/**
- * kpkeys_are_ordinary - may anybody map these frames?
- * @pfn: the first one
- * @nr: how many
- */
-bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr)
-{
-	unsigned long index, first, run;
-
-	for (; nr; nr -= run, pfn += run) {
-		index = pfn / KPKEYS_FRAMES_PER_PAGE;
-		first = pfn % KPKEYS_FRAMES_PER_PAGE;
-		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
-		if (index < kpkeys_frames.nr &&
-		    !are_zero(kpkeys_frames.page[index] + first, run))
-			return false;
-	}
-	return true;
 }
 
 /* ---- refusals ---- */
@@ -413,29 +382,18 @@ bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey)
 	return false;
 }
 
-static bool refuse_loss(const void *entry, unsigned long table, u64 value)
+static noinline bool refuse_loss(const void *entry, unsigned long table, u64 value)
 {
 	return kpkeys_slot_loses(entry, table, value) &&
 	       kpkeys_refuse("change of a mapping", "protected memory", entry, NULL);
 }
 
-static bool processes_run __ro_after_init;
-
-/*
- * Is an entry not for a process, which has the table? A table that is not linked
- * may become one of the kernel, which runs text, and nothing else. EFI's mm, whose
- * code the kernel runs, has its entries before there is a process.
- */
-static bool is_foreign(unsigned long table, u64 value, unsigned long pfn)
-{
-	return processes_run && !kpkeys_is_private(value) &&
-	       kpkeys_frame(table) == KPKEYS_FRAME_TABLE &&
-	       (kpkeys_table_level(table) || !kpkeys_frame(pfn));
-}
+/* EFI's mm, whose code the kernel runs, has its entries before there is a process. */
+bool kpkeys_processes_run __ro_after_init;
 
 static int __init let_processes_run(void)
 {
-	processes_run = true;
+	kpkeys_processes_run = true;
 	return 0;
 }
 late_initcall(let_processes_run);
@@ -479,48 +437,6 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 			return refuse("mapping", pfn);
 	}
 	return false;
-}
-
-/**
- * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
- * @entry: where
- * @value: what
- * @pfn: the frame that it maps, or a number that there is not
- *
- * In the section that writes it: an interrupt in between had all that on its
- * stack.
- */
-bool kpkeys_leaf_is_fit(const void *entry, u64 value, unsigned long pfn)
-{
-	enum kpkeys_frame frame = kpkeys_frame(pfn);
-
-	if (kpkeys_state.mode == KPKEYS_AUDIT)
-		return true;
-	return kpkeys_are_entries(entry, 1) &&
-	       !kpkeys_slot_loses(entry, kpkeys_slot_pfn(entry), value) &&
-	       !is_foreign(kpkeys_slot_pfn(entry), value, pfn) &&
-	       (!frame || arch_kpkeys_leaf_fits(value, frame));
-}
-
-/**
- * kpkeys_block_is_fit - the same of an entry above the last level
- * @value: what
- * @level: KPKEYS_LEVEL_* of its table
- */
-bool kpkeys_block_is_fit(u64 value, int level)
-{
-	enum kpkeys_frame frame;
-	unsigned long pfn, nr;
-
-	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
-	    kpkeys_are_ordinary(pfn, nr) || kpkeys_state.mode == KPKEYS_AUDIT)
-		return true;
-	for (; nr--; pfn++) {
-		frame = kpkeys_frame(pfn);
-		if (frame && !arch_kpkeys_leaf_fits(value, frame))
-			return false;
-	}
-	return true;
 }
 
 /* ---- the table itself ---- */

@@ -11,64 +11,10 @@
 #include <linux/mm.h>
 #include <linux/panic.h>
 
+#include "addresses.h"
+#include "links.h"
+#include "slots.h"
 #include "tables.h"
-
-/* A table below one of the kernel's is one, too. */
-static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys_link link)
-{
-	return is_kernels(parent) ? KPKEYS_KERNEL_TABLE(level, link) :
-				    KPKEYS_TABLE(level, link);
-}
-
-/* What it is under decides whose it is. */
-static bool claim_below(u8 parent, unsigned long pfn, unsigned int level,
-			enum kpkeys_link link)
-{
-	u8 *frame = frame_at(pfn), old;
-
-	if (!frame)
-		return false;
-	old = READ_ONCE(*frame);
-	do {
-		if (old != TAKEN && old != KPKEYS_TABLE(level, KPKEYS_LINK_NONE) &&
-		    (old != KPKEYS_TABLE(level, KPKEYS_LINK_CLAIMED) ||
-		     link == KPKEYS_LINK_CLAIMED))
-			return false;
-	} while (!try_cmpxchg(frame, &old, frame_below(parent, level, link)));
-	return true;
-}
-
-static bool claim(unsigned long pfn, unsigned int level, enum kpkeys_link link)
-{
-	return claim_below(KPKEYS_FRAME_TABLE, pfn, level, link);
-}
-
-/* From one kind of link to another; all else stays. Unlinked it is nobody's. */
-static void change(unsigned long pfn, enum kpkeys_link from, enum kpkeys_link to)
-{
-	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0, parent;
-
-	while (is_table(old) && link_of(old) == from) {
-		parent = to ? old : KPKEYS_FRAME_TABLE;
-		if (try_cmpxchg(frame, &old,
-				frame_below(parent, level_of(old), to)))
-			break;
-	}
-}
-
-/* What several entries lead to stays. */
-static void unlink(unsigned long pfn)
-{
-	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_NONE);
-}
-
-/* With isolation an entry for user space says what the kernel's half says. */
-static unsigned long shadowed(const u64 *entry, u8 parent)
-{
-	if (level_of(parent) != LEVEL_USER_PGD)
-		return 0;
-	return kpkeys_table_pfn(READ_ONCE(*(entry - PTRS_PER_PGD)));
-}
 
 /**
  * kpkeys_is_shadow - does an entry say what the other half of its table says?
@@ -82,12 +28,7 @@ bool kpkeys_is_shadow(const u64 *entry)
 	       shadowed(entry, parent) == kpkeys_table_pfn(*entry);
 }
 
-/**
- * kpkeys_level_below_root - what level top-level entries lead to
- *
- * Folded ones are left out.
- */
-unsigned int kpkeys_level_below_root(void)
+static __always_inline unsigned int level_below_root(void)
 {
 	if (!mm_p4d_folded(&init_mm))
 		return KPKEYS_LEVEL_P4D;
@@ -96,24 +37,23 @@ unsigned int kpkeys_level_below_root(void)
 	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
 }
 
-static unsigned int level_above(unsigned int level)
+/**
+ * kpkeys_level_below_root - what level top-level entries lead to
+ *
+ * Folded ones are left out.
+ */
+unsigned int kpkeys_level_below_root(void)
 {
-	return level == kpkeys_level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
+	return level_below_root();
 }
 
-/**
- * kpkeys_slot_pfn - the page frame that an entry is in, in a section
- * @entry: in a table
- *
- * Return: ULONG_MAX if it is in a slot of the fixmap.
- */
-unsigned long kpkeys_slot_pfn(const void *entry)
+static __always_inline unsigned int level_above(unsigned int level)
 {
-	return slot_pfn(entry);
+	return level == level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
 }
 
 /* Where it is lay on the stack of an interrupt since it was asked about, maybe. */
-static bool still_leads_to(const u64 *entry, unsigned int level)
+static __always_inline bool still_leads_to(const u64 *entry, unsigned int level)
 {
 	unsigned long pfn = slot_pfn(entry);
 	u8 parent = kpkeys_frame_byte(pfn);
@@ -135,7 +75,7 @@ static __always_inline u8 parent_of(const u64 *entry)
 }
 
 /* Asked with what is linked known as the kernel's, so that nobody changes it. */
-static bool loses(u8 parent, u64 old, u64 value, unsigned int level)
+static __always_inline bool loses(u8 parent, u64 old, u64 value, unsigned int level)
 {
 	unsigned long before = kpkeys_table_pfn(old);
 
@@ -144,7 +84,9 @@ static bool loses(u8 parent, u64 old, u64 value, unsigned int level)
 	       kpkeys_loses(old, value, level);
 }
 
-static bool exchange(u64 *entry, u64 value, unsigned int level, u64 *old)
+/* What was there is told when the gate is shut: where to, the stack says. */
+static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int level,
+					u64 *old)
 {
 	unsigned long pfn, before, shadow;
 	bool claimed;
@@ -207,6 +149,22 @@ static bool refuse_link(u64 value)
 			     pfn_to_kaddr(pfn), NULL);
 }
 
+static noinline __flatten bool claim_one(unsigned long pfn, unsigned int level,
+					 enum kpkeys_link link)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	return claim(pfn, level, link);
+}
+
+static noinline __flatten void change_one(unsigned long pfn, enum kpkeys_link from,
+					  enum kpkeys_link to)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	change(pfn, from, to);
+}
+
 /*
  * On a stack: it is filled by way of this entry before it is linked. Tables
  * that no CPU walks yet and that are ordinary memory, such as those that kexec
@@ -217,14 +175,11 @@ static void prepare(u64 *entry, u64 value, unsigned int level, u8 parent)
 	unsigned long pfn = kpkeys_table_pfn(value);
 	bool fits = !pfn || !kpkeys_frame_is_table(kpkeys_frame(pfn));
 
-	if (!fits) {
-		guard(kpkeys_hardened_pgtables)();
-		fits = claim(pfn, level, KPKEYS_LINK_CLAIMED);
-	} else if (!value) {
-		guard(kpkeys_hardened_pgtables)();
-		change(kpkeys_table_pfn(*entry), KPKEYS_LINK_CLAIMED,
-		       KPKEYS_LINK_NONE);
-	}
+	if (!fits)
+		fits = claim_one(pfn, level, KPKEYS_LINK_CLAIMED);
+	else if (!value)
+		change_one(kpkeys_table_pfn(*entry), KPKEYS_LINK_CLAIMED,
+			   KPKEYS_LINK_NONE);
 	if (!fits && refuse_link(value))
 		value = kpkeys_with_table(value, __pa(no_table));
 	kpkeys_write_outside(entry, value, parent);
@@ -247,8 +202,7 @@ static unsigned int level_below(u8 parent)
  */
 bool kpkeys_begin_level(unsigned long pfn, unsigned int level)
 {
-	guard(kpkeys_hardened_pgtables)();
-	return claim(pfn, level, KPKEYS_LINK_NONE);
+	return claim_one(pfn, level, KPKEYS_LINK_NONE);
 }
 
 /**
@@ -276,14 +230,14 @@ static bool leads_to(u64 *entry, unsigned int level, u8 parent)
 	       min(level_of(parent), KPKEYS_LEVEL_PGD) == above;
 }
 
-static u64 swap_entry(u64 *entry, u64 value)
+static noinline __flatten u64 swap_entry(u64 *entry, u64 value)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_entry_written(value);
 	return xchg(entry, value);
 }
 
-static noinline bool adopt(unsigned long pfn)
+static noinline __flatten bool adopt(unsigned long pfn)
 {
 	u8 *frame, old;
 
@@ -392,100 +346,12 @@ u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level)
 }
 
 /**
- * __kpkeys_share_table - kpkeys_share_table() in a section
- * @pfn: the table
- */
-void __kpkeys_share_table(unsigned long pfn)
-{
-	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
-}
-
-/**
  * kpkeys_share_table - one more entry is going to lead to a table of the kernel
  * @pfn: the table; it is never freed again
  */
 void kpkeys_share_table(unsigned long pfn)
 {
-	guard(kpkeys_hardened_pgtables)();
-	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
-}
-
-/* The half that user space runs on comes behind it, if there is one. */
-static bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
-{
-	unsigned long pfn = PHYS_PFN(__pa(pgd));
-
-	if (unlikely(!no_table))
-		return true;
-	if (!claim(pfn, KPKEYS_LEVEL_PGD, link))
-		return false;
-	if (!IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
-		return true;
-	return claim(pfn + 1, LEVEL_USER_PGD, link);
-}
-
-/**
- * kpkeys_begin_root - entries are to be copied where CPUs are to begin
- * @to: the first one, of a table as it was allocated
- * @from: the first one, in the same place of the kernel's table
- * @nr: how many
- *
- * In a section.
- *
- * Return: false if either is another table, or @to is in use.
- */
-bool kpkeys_begin_root(const void *to, const void *from, unsigned int nr)
-{
-	if (unlikely(!no_table))
-		return true;
-	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
-	       offset_in_page(from) == offset_in_page(to) &&
-	       is_kernels(kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(from)))) &&
-	       kpkeys_table_level(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
-	       claim_root(to, KPKEYS_LINK_NONE);
-}
-
-/**
- * kpkeys_has_user_half - has an entry a place in a second table?
- * @entry: in a top-level table, as somebody says who may have been lied to
- */
-bool kpkeys_has_user_half(const void *entry)
-{
-	unsigned long pfn = PHYS_PFN(__pa_nodebug(entry));
-
-	if (unlikely(!no_table))
-		return true;
-	return is_table(kpkeys_frame_byte(pfn + 1)) &&
-	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
-	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
-}
-
-/**
- * kpkeys_link_root - CPUs may begin at a table
- * @pgd: as it was allocated, with the half that user space runs on
- *
- * In a section.
- *
- * Return: false if it must not be one.
- */
-bool kpkeys_link_root(const pgd_t *pgd)
-{
-	return claim_root(pgd, KPKEYS_LINK_ONE);
-}
-
-/**
- * kpkeys_unlink_root - a table is about to be freed where CPUs began
- * @pgd: the table
- *
- * In a section.
- */
-void kpkeys_unlink_root(const pgd_t *pgd)
-{
-	unsigned long pfn = PHYS_PFN(__pa(pgd));
-
-	unlink(pfn);
-	if (IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
-		unlink(pfn + 1);
+	change_one(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
 }
 
 /* ---- what is linked already ---- */

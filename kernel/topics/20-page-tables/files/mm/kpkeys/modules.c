@@ -14,7 +14,9 @@
 #include <linux/sched.h>
 #include <asm/mmu_context.h>
 
+#include "arrivals.h"
 #include "internal.h"
+#include "tables.h"
 
 #define TRIES	20	/* a tick each */
 
@@ -32,12 +34,12 @@ bool kpkeys_modules_are_entered(void)
 /* ---- they come ---- */
 
 /* Returns whether the search has to look for what leads to it. */
-static bool enter(unsigned long addr)
+static noinline __flatten bool enter(unsigned long pfn)
 {
-	unsigned long pfn = PHYS_PFN(arch_kpkeys_phys(addr));
-
 	guard(kpkeys_hardened_pgtables)();
-	return pfn && kpkeys_change_frame(pfn, KPKEYS_FRAME_ORDINARY, KPKEYS_FRAME_MODULE);
+	kpkeys_reread(pfn);
+	return pfn && kpkeys_change_frame_now(pfn, KPKEYS_FRAME_ORDINARY,
+					      KPKEYS_FRAME_MODULE);
 }
 
 static bool enter_all(unsigned long addr, unsigned int nr)
@@ -45,7 +47,7 @@ static bool enter_all(unsigned long addr, unsigned int nr)
 	bool entered = false;
 
 	for (; nr; nr--, addr += PAGE_SIZE)
-		entered |= enter(addr);
+		entered |= enter(PHYS_PFN(arch_kpkeys_phys(addr)));
 	return entered;
 }
 
@@ -93,20 +95,22 @@ static bool begin_to_leave(unsigned long pfn)
 }
 
 /* For something leads to a page that was to leave. */
-static void stay(unsigned long pfn)
+static noinline __flatten void stay(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
-	if (kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_MODULE))
+	kpkeys_reread(pfn);
+	if (kpkeys_change_frame_now(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_MODULE))
 		kpkeys_state.arrivals.leaving--;
 }
 
-static bool has_left(unsigned long pfn)
+static noinline __flatten bool has_left(unsigned long pfn)
 {
 	if (kpkeys_frame(pfn) != KPKEYS_FRAME_LEAVING)
 		return true;
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
 	if (!kpkeys_modules_may_leave() ||
-	    !kpkeys_change_frame(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_ORDINARY))
+	    !kpkeys_change_frame_now(pfn, KPKEYS_FRAME_LEAVING, KPKEYS_FRAME_ORDINARY))
 		return false;
 	kpkeys_state.arrivals.leaving--;
 	return true;
@@ -147,19 +151,17 @@ static bool have_left(struct page **pages, unsigned int nr)
 }
 
 /* In audit mode. */
-static void let_go(struct page **pages, unsigned int nr)
+static noinline __flatten void let_go(unsigned long pfn)
 {
-	unsigned int i;
-
 	guard(kpkeys_hardened_pgtables)();
-	for (i = 0; i < nr; i++)
-		kpkeys_change_frame(page_to_pfn(pages[i]), KPKEYS_FRAME_MODULE,
-				    KPKEYS_FRAME_ORDINARY);
+	kpkeys_reread(pfn);
+	kpkeys_change_frame_now(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_ORDINARY);
 }
 
 bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
 {
 	bool left = true;
+	unsigned int i;
 
 	if (!kpkeys_modules_are_entered())
 		return true;
@@ -173,6 +175,7 @@ bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
 	kpkeys_arrivals_settle();
 	if (left || kpkeys_refuse("release", "text that is mapped", pages, NULL))
 		return left;
-	let_go(pages, nr);
+	for (i = 0; i < nr; i++)
+		let_go(page_to_pfn(pages[i]));
 	return true;
 }

@@ -61,15 +61,19 @@ void __init kpkeys_patching_init(void)
  * @value: what to write
  * @len: how much
  */
-void kpkeys_write_queue(void *to, const void *value, size_t len)
+noinline void kpkeys_write_queue(void *to, const void *value, size_t len)
 {
+	const u8 *byte = value;
 	size_t at = to - (void *)kpkeys_patch_queue;
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(at);
 	kpkeys_reread(len);
-	if (at <= PAGE_SIZE && len <= PAGE_SIZE - at)
-		memcpy(kpkeys_patch_queue + at, value, len);
+	if (at > PAGE_SIZE || len > PAGE_SIZE - at)
+		return;
+	/* By bytes: what is in line calls nothing. */
+	for (; len; len--)
+		WRITE_ONCE(kpkeys_patch_queue[at++], *byte++);
 }
 
 static bool is_in(const struct range *range, unsigned long addr)
@@ -111,7 +115,7 @@ static void set_coming(struct coming *each, const struct module *mod)
 		*each = new;
 }
 
-static struct coming *find_coming(const struct module *mod)
+static __always_inline struct coming *find_coming(const struct module *mod)
 {
 	struct coming *each = coming.mods;
 
@@ -144,7 +148,7 @@ void __kpkeys_module_came(const struct module *mod)
 	guard(kpkeys_hardened_pgtables)();
 	each = find_coming(mod);
 	if (each)
-		memset(each, 0, sizeof(*each));
+		kpkeys_clear_words(each, sizeof(*each));
 }
 #endif
 

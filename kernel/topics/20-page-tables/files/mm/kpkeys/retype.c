@@ -19,7 +19,7 @@
  * they leave, nothing but what the kernel maps as data.
  *
  * The search runs in sections. What is to be found and how far the search is
- * are in keyed memory, and read again behind each call: stacks can be written.
+ * are in keyed memory, and not on the stack, which can be written.
  * So can the lock that keeps searches apart. Steps are kept apart by a flag in
  * keyed memory: whoever takes one, for whatever round, goes on where it is.
  */
@@ -31,9 +31,11 @@
 #include <linux/sched.h>
 
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_leaf.h>
 
 #include "arrivals.h"
 #include "internal.h"
+#include "tables.h"
 
 #define ENTRIES		(PAGE_SIZE / sizeof(u64))
 #define STEPS		16	/* in a section: tables, or entries that are judged */
@@ -93,7 +95,7 @@ static __always_inline bool has_begun(void)
  * Until kpkeys_arrivals_end() there is nobody else, unless the lock is forged:
  * then pages that come are not among those that were searched for.
  */
-void kpkeys_arrivals_begin(void)
+__flatten void kpkeys_arrivals_begin(void)
 {
 	mutex_lock(&arrivals_lock);
 	guard(kpkeys_hardened_pgtables)();
@@ -165,7 +167,7 @@ noinline __flatten int kpkeys_arrivals_add(const void *addr, unsigned int nr,
  * Not if the search has begun, as where the lock is forged: they are not sound
  * then, and do not leave.
  */
-void kpkeys_arrivals_add_modules(void)
+__flatten void kpkeys_arrivals_add_modules(void)
 {
 	guard(kpkeys_hardened_pgtables)();
 	wait_for_step();
@@ -182,7 +184,7 @@ void kpkeys_arrivals_add_modules(void)
  *
  * Return: whether it is looked for.
  */
-bool kpkeys_arrivals_leave(unsigned long pfn)
+noinline __flatten bool kpkeys_arrivals_leave(unsigned long pfn)
 {
 	bool leaves;
 
@@ -190,7 +192,8 @@ bool kpkeys_arrivals_leave(unsigned long pfn)
 	kpkeys_reread(pfn);
 	wait_for_step();
 	leaves = !has_begun() &&
-		 kpkeys_change_frame(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_LEAVING);
+		 kpkeys_change_frame_now(pfn, KPKEYS_FRAME_MODULE,
+					 KPKEYS_FRAME_LEAVING);
 	if (leaves)
 		arrivals()->leaving++;
 	end_step();
@@ -205,17 +208,6 @@ bool kpkeys_modules_are_sound(void)
 	return arrivals()->modules && is_complete() &&
 	       kpkeys_have_flushed(arrivals()->keyed) &&
 	       !(arrivals()->mapped & KPKEYS_MODULES);
-}
-
-/**
- * kpkeys_modules_may_leave - is all that leaves without a mapping?
- *
- * Ask this inside the guard that lets it go.
- */
-bool kpkeys_modules_may_leave(void)
-{
-	return arrivals()->modules && is_complete() &&
-	       !(arrivals()->mapped & KPKEYS_LEAVERS) && kpkeys_in_force();
 }
 
 /* ---- the search ---- */
@@ -286,7 +278,7 @@ static __always_inline bool find_suspect(unsigned long pfn, int level)
 }
 
 /* Of what comes, all has one key. */
-static void find_arrivals(u64 value, unsigned long pfn, unsigned long nr)
+static __always_inline void find_arrivals(u64 value, unsigned long pfn, unsigned long nr)
 {
 	unsigned long start;
 	unsigned int i;
@@ -299,13 +291,13 @@ static void find_arrivals(u64 value, unsigned long pfn, unsigned long nr)
 	}
 }
 
-static bool may_lead_to_leaver(u64 value)
+static __always_inline bool may_lead_to_leaver(u64 value)
 {
 	return kpkeys_frame(arrivals()->next) == KPKEYS_FRAME_KERNEL_TABLE &&
 	       arch_kpkeys_leaf_is_data(value);
 }
 
-static void find_modules(u64 value, unsigned long pfn, unsigned long nr)
+static __always_inline void find_modules(u64 value, unsigned long pfn, unsigned long nr)
 {
 	enum kpkeys_frame frame;
 
@@ -321,7 +313,7 @@ static void find_modules(u64 value, unsigned long pfn, unsigned long nr)
 }
 
 /* What the suspect leads to and must not, a bit for each. In a section. */
-static unsigned long misfits(void)
+static __always_inline unsigned long misfits(void)
 {
 	unsigned long table = arrivals()->next, pfn, nr;
 	int level = kpkeys_level_to_search(table);
@@ -362,7 +354,7 @@ static __always_inline bool search_on(unsigned long pfn)
 }
 
 /* Returns whether it stopped at a misfit. */
-static noinline bool search_some(unsigned long round)
+static noinline __flatten bool search_some(unsigned long round)
 {
 	bool fits = true;
 	unsigned int i;
@@ -377,7 +369,7 @@ static noinline bool search_some(unsigned long round)
 	return !fits;
 }
 
-static noinline bool is_misfit(unsigned long round)
+static noinline __flatten bool is_misfit(unsigned long round)
 {
 	bool found;
 
@@ -389,7 +381,7 @@ static noinline bool is_misfit(unsigned long round)
 	return found;
 }
 
-static noinline void note_misfit(unsigned long round)
+static noinline __flatten void note_misfit(unsigned long round)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(round);

@@ -22,6 +22,7 @@
 
 #include "depot.h"
 #include "internal.h"
+#include "links.h"
 
 #define ROOTS_PER_PAGE	(PAGE_SIZE / sizeof(struct kpkeys_root))
 
@@ -104,7 +105,7 @@ static __always_inline void take_from_chain(unsigned int nr)
 }
 
 /* The first record of all is init_mm's and never free. An mm has one root. */
-static unsigned int take_root(struct mm_struct *mm, pgd_t *pgd)
+static noinline __flatten unsigned int take_root(struct mm_struct *mm, pgd_t *pgd)
 {
 	struct kpkeys_root *root;
 	unsigned int nr;
@@ -114,7 +115,6 @@ static unsigned int take_root(struct mm_struct *mm, pgd_t *pgd)
 	guard(kpkeys_hardened_pgtables)();
 	if (has_root(mm) || !kpkeys_link_root(pgd))
 		return NO_SUCH_ROOT;
-	/* Not before: the stack may have been changed during the call. */
 	nr = READ_ONCE(kpkeys_roots.free);
 	root = __kpkeys_root_at(nr);
 	kpkeys_roots.free = (unsigned long)root->pgd;
@@ -148,7 +148,7 @@ static unsigned int nr_records(void)
 }
 
 /* Those that were also freed: behind that, nobody knows the table any more. */
-static void ask_for(unsigned int nr)
+static noinline __flatten void ask_for(unsigned int nr)
 {
 	struct kpkeys_root *root = __kpkeys_root_at(nr);
 
@@ -262,7 +262,7 @@ void kpkeys_bury_later(void)
 		queue_work(system_unbound_wq, &bury_work);
 }
 
-static void retire(unsigned int nr)
+static noinline __flatten void retire(unsigned int nr)
 {
 	struct kpkeys_root *root = __kpkeys_root_at(nr);
 
@@ -270,7 +270,6 @@ static void retire(unsigned int nr)
 	take_from_chain(nr);
 	root->mm = NOBODY;
 	kpkeys_state.roots_gone++;
-	/* Last: what is on the stack may be changed during the call. */
 	kpkeys_unlink_root(root->pgd);
 }
 

@@ -8,7 +8,7 @@
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 
-#include "tables.h"
+#include "slots.h"
 
 /**
  * kpkeys_write_outside - write an entry that is in no page of the pool
@@ -26,12 +26,6 @@ void kpkeys_write_outside(u64 *entry, u64 value, u8 parent)
 	kpkeys_reread(entry);
 	if (is_fixed(entry))
 		WRITE_ONCE(*entry, value);
-}
-
-/* What takes the place of a table is filled as that would have been. */
-static bool is_no_table(const void *entry)
-{
-	return PTR_ALIGN_DOWN(entry, PAGE_SIZE) == no_table;
 }
 
 /* So are all, until tables have been entered. */
@@ -54,13 +48,6 @@ static unsigned long size_of_level(unsigned int level)
 	default:
 		return PGDIR_SIZE;
 	}
-}
-
-/* Of hugetlb: what maps a page there is a table's, or a huge page's, here. */
-static bool is_higher_table(u8 frame)
-{
-	return is_table(frame) && level_of(frame) > KPKEYS_LEVEL_PTE &&
-	       level_of(frame) < LEVEL_TAKEN;
 }
 
 static bool refuse_slot(const void *entry)
@@ -157,24 +144,28 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
 }
 
 /**
- * kpkeys_are_entries - are these still what kpkeys_refuse_change() let pass?
- * @entry: the first one
- * @nr: how many
+ * kpkeys_exchange_leaf - write an entry that kpkeys_refuse_leaf() let pass
+ * @entry: where
+ * @value: what
+ * @old: set to what was there
  *
- * In the section that changes them: an interrupt in between had the address on
- * its stack.
+ * Return: false if it must not be written now.
  */
-bool kpkeys_are_entries(const void *entry, unsigned int nr)
+noinline __flatten bool kpkeys_exchange_leaf(void *entry, u64 value, u64 *old)
 {
-	unsigned long pfn = slot_pfn(entry);
-	u8 frame = kpkeys_frame_byte(pfn);
+	unsigned long pfn, nr;
+	u64 seen;
 
-	if (kpkeys_state.mode == KPKEYS_AUDIT || unlikely(!no_table))
-		return true;
-	if (pfn == ULONG_MAX)
-		return is_fixed(entry);
-	return offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
-	       (frame == KPKEYS_FRAME_ORDINARY || is_no_table(entry) ||
-		is_higher_table(frame) ||
-		(is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE));
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_reread(entry);
+		kpkeys_reread(value);
+		if (!kpkeys_entry_leads_to(value, KPKEYS_LEVEL_PTE, &pfn, &nr))
+			pfn = ULONG_MAX;
+		if (!kpkeys_leaf_is_fit(entry, value, pfn))
+			return false;
+		seen = xchg((u64 *)entry, value);
+		kpkeys_entry_written(value);
+	}
+	*old = seen;
+	return true;
 }

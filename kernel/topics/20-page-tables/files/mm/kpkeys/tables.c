@@ -18,21 +18,6 @@ void *kpkeys_no_table __ro_after_init;
 void *kpkeys_patch_table __ro_after_init;
 
 /**
- * kpkeys_change_frame - a page frame becomes something else
- * @pfn: any number
- * @from: what it must be
- * @to: what it is then
- *
- * In a section.
- *
- * Return: false if it is not @from.
- */
-bool kpkeys_change_frame(unsigned long pfn, u8 from, u8 to)
-{
-	return kpkeys_change_frame_now(pfn, from, to);
-}
-
-/**
  * kpkeys_entry_pfn - the page frame that an entry is in
  * @entry: in a table, or on a stack, which vmalloc() may have mapped
  */
@@ -51,12 +36,7 @@ unsigned long kpkeys_entry_pfn(const void *entry)
  */
 int kpkeys_table_level(unsigned long pfn)
 {
-	u8 frame = kpkeys_frame_byte(pfn);
-
-	if (!is_table(frame) || frame == GONE ||
-	    link_of(frame) < KPKEYS_LINK_ONE)
-		return 0;
-	return min(level_of(frame), KPKEYS_LEVEL_PGD);
+	return level_of_linked(pfn);
 }
 
 /**
@@ -68,51 +48,7 @@ enum kpkeys_link kpkeys_table_links(unsigned long pfn)
 	return link_of(kpkeys_frame_byte(pfn));
 }
 
-/**
- * kpkeys_level_to_search - what level of entries a page has, linked or not
- * @pfn: any page frame
- *
- * A table may be unlinked, with all that it maps, and be linked again. Of one
- * that was not linked yet nothing says the level: most are of the last. One that
- * is gone is cleared first; who still walks it forgets it behind the search.
- *
- * Return: KPKEYS_LEVEL_*, or 0 if it is free or no table.
- */
-int kpkeys_level_to_search(unsigned long pfn)
-{
-	u8 frame = kpkeys_frame_byte(pfn);
-
-	if (!is_table(frame) || frame == GONE)
-		return 0;
-	if (level_of(frame) == LEVEL_TAKEN)
-		return KPKEYS_LEVEL_PTE;
-	return min(level_of(frame), KPKEYS_LEVEL_PGD);
-}
-
 /* ---- pages of the pool ---- */
-
-/**
- * kpkeys_root_is_gone - was this a root, and waits for CPUs to leave it?
- * @pgd: the table
- */
-bool kpkeys_root_is_gone(const void *pgd)
-{
-	return kpkeys_frame_byte(PHYS_PFN(__pa(pgd))) == GONE;
-}
-
-/**
- * kpkeys_root_in_use - this CPU runs on a root
- * @pfn: its page frame
- *
- * In a section. One whose mm is gone is never memory for anything else then.
- */
-void kpkeys_root_in_use(unsigned long pfn)
-{
-	u8 *frame = frame_at(pfn), old = GONE;
-
-	if (frame && READ_ONCE(*frame) == GONE)
-		try_cmpxchg(frame, &old, KEPT);
-}
 
 /**
  * kpkeys_table_is_free - is this page waiting in the pool?
@@ -129,7 +65,7 @@ bool kpkeys_table_is_free(const void *page)
  *
  * Return: false if it is one, or is no page of the pool.
  */
-bool kpkeys_table_keep(const void *page)
+__flatten bool kpkeys_table_keep(const void *page)
 {
 	u8 *frame, taken = TAKEN, unused = FREE;
 
@@ -140,15 +76,6 @@ bool kpkeys_table_keep(const void *page)
 		return true;
 	return frame && (try_cmpxchg(frame, &taken, KEPT) ||
 			 try_cmpxchg(frame, &unused, KEPT));
-}
-
-/**
- * kpkeys_table_is_new - is this page of the pool a table that has no entry yet?
- * @page: its address
- */
-bool kpkeys_table_is_new(const void *page)
-{
-	return !no_table || kpkeys_frame_byte(PHYS_PFN(__pa(page))) == TAKEN;
 }
 
 /**
@@ -168,7 +95,7 @@ bool kpkeys_table_is_kept(const void *page)
  *
  * Return: false if it is anything but a free page of the pool.
  */
-bool kpkeys_table_leave(unsigned long pfn)
+__flatten bool kpkeys_table_leave(unsigned long pfn)
 {
 	u8 *frame, old;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the table of frames says of tables: between links.c, slots.c and tables.c. */
+/* What the table of frames says of frames and tables: in line, for sections that ask. */
 #ifndef _MM_KPKEYS_TABLES_H
 #define _MM_KPKEYS_TABLES_H
 
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
+#include <linux/unaligned.h>
 
 #include <asm/fixmap.h>
 #include <asm/kpkeys_entries.h>
@@ -61,7 +62,7 @@ static __always_inline bool is_kernels(u8 frame)
 }
 
 /* A slot of the fixmap that is for tables has the key whatever it leads to. */
-static inline bool is_fixed(const void *entry)
+static __always_inline bool is_fixed(const void *entry)
 {
 	unsigned long addr = (unsigned long)entry;
 
@@ -75,6 +76,70 @@ static __always_inline unsigned long slot_pfn(const void *entry)
 
 	return in_image || kpkeys_is_linear(entry) ?
 	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
+}
+
+/* By words: runs are 16 pages and more. */
+static __always_inline bool are_zero(const u8 *frame, unsigned long nr)
+{
+	for (; nr >= sizeof(u64); nr -= sizeof(u64), frame += sizeof(u64))
+		if (get_unaligned((const u64 *)frame))
+			return false;
+	for (; nr; nr--)
+		if (*frame++)
+			return false;
+	return true;
+}
+
+/**
+ * kpkeys_are_ordinary - may anybody map these frames?
+ * @pfn: the first one
+ * @nr: how many
+ */
+static __always_inline bool kpkeys_are_ordinary(unsigned long pfn, unsigned long nr)
+{
+	unsigned long index, first, run;
+
+	for (; nr; nr -= run, pfn += run) {
+		index = pfn / KPKEYS_FRAMES_PER_PAGE;
+		first = pfn % KPKEYS_FRAMES_PER_PAGE;
+		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
+		if (index < kpkeys_frames.nr &&
+		    !are_zero(kpkeys_frames.page[index] + first, run))
+			return false;
+	}
+	return true;
+}
+
+/* The level of a table that is linked, or 0. */
+static __always_inline int level_of_linked(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame) || frame == GONE ||
+	    link_of(frame) < KPKEYS_LINK_ONE)
+		return 0;
+	return min(level_of(frame), KPKEYS_LEVEL_PGD);
+}
+
+/**
+ * kpkeys_level_to_search - what level of entries a page has, linked or not
+ * @pfn: any page frame
+ *
+ * A table may be unlinked, with all that it maps, and be linked again. Of one
+ * that was not linked yet nothing says the level: most are of the last. One that
+ * is gone is cleared first; who still walks it forgets it behind the search.
+ *
+ * Return: KPKEYS_LEVEL_*, or 0 if it is free or no table.
+ */
+static __always_inline int kpkeys_level_to_search(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (!is_table(frame) || frame == GONE)
+		return 0;
+	if (level_of(frame) == LEVEL_TAKEN)
+		return KPKEYS_LEVEL_PTE;
+	return min(level_of(frame), KPKEYS_LEVEL_PGD);
 }
 
 /* ---- pages of the pool; in a section, and in line ---- */
@@ -153,6 +218,38 @@ static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
 static __always_inline bool kpkeys_table_bury(const void *page)
 {
 	return kpkeys_change_frame_now(kpkeys_linear_pfn(page), GONE, FREE);
+}
+
+/**
+ * kpkeys_root_is_gone - was this a root, and waits for CPUs to leave it?
+ * @pgd: the table
+ */
+static __always_inline bool kpkeys_root_is_gone(const void *pgd)
+{
+	return kpkeys_frame_byte(kpkeys_linear_pfn(pgd)) == GONE;
+}
+
+/**
+ * kpkeys_root_in_use - this CPU runs on a root
+ * @pfn: its page frame
+ *
+ * In a section. One whose mm is gone is never memory for anything else then.
+ */
+static __always_inline void kpkeys_root_in_use(unsigned long pfn)
+{
+	u8 *frame = frame_at(pfn), old = GONE;
+
+	if (frame && READ_ONCE(*frame) == GONE)
+		try_cmpxchg(frame, &old, KEPT);
+}
+
+/**
+ * kpkeys_table_is_new - is this page of the pool a table that has no entry yet?
+ * @page: its address
+ */
+static __always_inline bool kpkeys_table_is_new(const void *page)
+{
+	return !no_table || kpkeys_frame_byte(kpkeys_linear_pfn(page)) == TAKEN;
 }
 
 /* links.c */

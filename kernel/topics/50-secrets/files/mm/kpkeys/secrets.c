@@ -148,24 +148,30 @@ void kpkeys_secrets_thaw(void)
 	mutex_unlock(&grow_lock);
 }
 
-static unsigned long *used_bits(unsigned int chunk)
+static __always_inline unsigned long *used_bits(unsigned int chunk)
 {
 	BUILD_BUG_ON(KPKEYS_CHUNK_SLOTS / 8 >
 		     sizeof_field(struct kpkeys_slot, data));
 	return (unsigned long *)kpkeys_slots.chunk[chunk]->data;
 }
 
-static unsigned int claim_bit(unsigned long *used)
+/* No bit search out of line. */
+static __always_inline unsigned int claim_bit(unsigned long *used)
 {
-	unsigned int bit;
+	unsigned int i, bit;
+	unsigned long word;
 
-	do {
-		bit = find_first_zero_bit(used, KPKEYS_CHUNK_SLOTS);
-	} while (bit < KPKEYS_CHUNK_SLOTS && test_and_set_bit(bit, used));
-	return bit;
+	for (i = 0; i < BITS_TO_LONGS(KPKEYS_CHUNK_SLOTS); i++) {
+		while ((word = ~READ_ONCE(used[i]))) {
+			bit = i * BITS_PER_LONG + __ffs(word);
+			if (!test_and_set_bit(bit, used))
+				return bit;
+		}
+	}
+	return KPKEYS_CHUNK_SLOTS;
 }
 
-static unsigned int take_from(unsigned int chunk, const void *owner)
+static noinline __flatten unsigned int take_from(unsigned int chunk, const void *owner)
 {
 	unsigned int bit;
 
@@ -204,7 +210,7 @@ static noinline __flatten int init_chunk(struct kpkeys_slot *chunk)
 		return -EPERM;
 	if (!kpkeys_are_new(chunk, CHUNK_SIZE / PAGE_SIZE, KPKEYS_PKEY_SECRET))
 		return -EEXIST;
-	memset(chunk, 0, CHUNK_SIZE);
+	kpkeys_clear_words(chunk, CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)chunk->data);
 	return 0;
 }
@@ -344,7 +350,7 @@ unsigned int kpkeys_secret_alloc(const void *owner, gfp_t gfp)
 }
 
 /* Whoever takes the owner away frees it: nobody else can then. */
-static bool give_back(unsigned int slot, const void *owner)
+static noinline __flatten bool give_back(unsigned int slot, const void *owner)
 {
 	unsigned int chunk = slot / KPKEYS_CHUNK_SLOTS;
 	struct kpkeys_slot *s = kpkeys_slot_at(slot);
@@ -352,7 +358,7 @@ static bool give_back(unsigned int slot, const void *owner)
 	guard(kpkeys_secret)();
 	if (!s || !owner || cmpxchg(&s->owner, owner, NULL) != owner)
 		return false;
-	memzero_explicit(s->data, sizeof(s->data));
+	kpkeys_clear_words(s->data, sizeof(s->data));
 	clear_bit_unlock(slot % KPKEYS_CHUNK_SLOTS, used_bits(chunk));
 	atomic_inc(&kpkeys_slots.nr_free[chunk]);
 	return true;

@@ -12,6 +12,7 @@
 #include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
 
+#include "addresses.h"
 #include "check.h"
 #include "internal.h"
 

@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "internal.h"
+#include "tables.h"
 
 static unsigned long pfn_of(const void *addr)
 {

@@ -16,6 +16,8 @@
 
 #include "check.h"
 #include "depot.h"
+#include "links.h"
+#include "slots.h"
 
 #ifdef CONFIG_X86
 #define TABLE_BITS	_KERNPG_TABLE

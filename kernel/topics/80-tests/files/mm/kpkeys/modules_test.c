@@ -13,6 +13,7 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include "arrivals.h"
 #include "internal.h"
 
 static void *text;

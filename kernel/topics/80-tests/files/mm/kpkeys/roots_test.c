@@ -14,6 +14,7 @@
 
 #include "check.h"
 #include "internal.h"
+#include "tables.h"
 
 #define MANY	600	/* mms: more than two pages of records with 4K pages */
 

@@ -348,6 +348,36 @@ static void test_refusal_is_not_lost(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, after);
 }
 
+static bool fill(struct page *table, unsigned long pfn)
+{
+	return kpkeys_fill_table(page_address(table),
+				 pfn_pte(pfn, __pgprot(__PAGE_KERNEL)));
+}
+
+/* What it is to be, and what its entries map, lay on a stack: no page table, writable. */
+static void test_split_asks_in_its_section(struct kunit *test)
+{
+	unsigned long nothing = 1UL << 33;
+	struct page *table, *victim;
+	pte_t *last;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr &&
+			     kpkeys_state.mode == KPKEYS_ENFORCE);
+	table = kpkeys_ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0, NUMA_NO_NODE);
+	victim = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, table);
+	KUNIT_ASSERT_NOT_NULL(test, victim);
+	last = (pte_t *)page_address(table) + PTRS_PER_PTE - 1;
+	KUNIT_EXPECT_FALSE(test, fill(table, nothing));
+	kpkeys_begin_table(page_address(table), KPKEYS_LEVEL_PTE);
+	KUNIT_EXPECT_FALSE(test, fill(table, page_to_pfn(victim) + 1 - PTRS_PER_PTE));
+	KUNIT_EXPECT_TRUE(test, pte_none(*last));
+	KUNIT_EXPECT_TRUE(test, fill(table, nothing));
+	KUNIT_EXPECT_EQ(test, pte_pfn(*last), nothing + PTRS_PER_PTE - 1);
+	kpkeys_ptp_free(victim, 0);
+	kpkeys_ptp_free(table, 0);
+}
+
 static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
@@ -357,6 +387,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_checker_sees_root),
 	KUNIT_CASE(test_checker_sees_registers),
 	KUNIT_CASE(test_refusal_is_not_lost),
+	KUNIT_CASE(test_split_asks_in_its_section),
 	KUNIT_CASE(test_bug_table_is_constant),
 #ifdef CONFIG_MODIFY_LDT_SYSCALL
 	KUNIT_CASE(test_ldt_is_state),

@@ -13,8 +13,13 @@
 #include <linux/pgtable.h>
 #include <linux/printk.h>
 
+#include <asm/kpkeys_leaf.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/sections.h>
+
+#include "kpkeys/addresses.h"
+#include "kpkeys/links.h"
+#include "kpkeys/slots.h"
 
 static unsigned long mapped_pfn(pte_t pte)
 {
@@ -103,17 +108,14 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
+	u64 old;
+
 	if (likely(set_ordinary(ptep, pte)))
 		return;
 	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
 		return;
-	if (is_refused(ptep, pte))
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	kpkeys_reread(pte.pte);
-	if (kpkeys_leaf_is_fit(ptep, pte_val(pte), mapped_pfn(pte)))
-		WRITE_ONCE(*ptep, pte);
+	if (!is_refused(ptep, pte))
+		kpkeys_exchange_leaf(ptep, pte_val(pte), &old);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
@@ -198,20 +200,26 @@ pud_t kpkeys_exchange_pud(pud_t *pudp, pud_t pud)
 }
 EXPORT_SYMBOL_GPL(kpkeys_exchange_pud);
 
+/* As __pti_set_user_pgtbl() does it, which does the same where nothing is protected. */
+static noinline __flatten void set_user_top(u64 *entry, u64 value)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
+	kpkeys_reread(value);
+	if (!kpkeys_has_user_half(entry) || READ_ONCE(*entry) != value ||
+	    (value & _PAGE_NOPTISHADOW) || !pgdp_maps_userspace(entry))
+		return;
+	WRITE_ONCE(*(entry + PTRS_PER_PGD), value);
+	if ((value & (_PAGE_USER | _PAGE_PRESENT)) == (_PAGE_USER | _PAGE_PRESENT) &&
+	    (__supported_pte_mask & _PAGE_NX))
+		WRITE_ONCE(*entry, value | _PAGE_NX);
+}
+
 /* Not before the table is known to be one: isolation writes both halves. */
 static void set_top(void *entry, u64 value, unsigned int level)
 {
-	pgd_t pgd = native_make_pgd(value);
-
-	if (!kpkeys_set_entry(entry, value, level))
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	/* Both may have been changed on the stack since. */
-	if (!kpkeys_has_user_half(entry) || READ_ONCE(*(u64 *)entry) != value)
-		return;
-	pgd = pti_set_user_pgtbl(entry, pgd);
-	if (native_pgd_val(pgd) != value)
-		WRITE_ONCE(*(pgd_t *)entry, pgd);
+	if (kpkeys_set_entry(entry, value, level) && static_cpu_has(X86_FEATURE_PTI))
+		set_user_top(entry, value);
 }
 
 /**
@@ -270,7 +278,7 @@ static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 }
 
 /* Asked in the section, whose registers nobody changes. */
-static noinline bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
+static noinline __flatten bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 {
 	guard(kpkeys_pgtables_section)(nr);
 	kpkeys_reread(ptep);
@@ -322,21 +330,29 @@ pte_t kpkeys_clear_pte(pte_t *ptep)
 
 	if (likely(clear_slot(ptep, &old)) || kpkeys_clear_elsewhere(ptep, &old))
 		return native_make_pte(old);
-	if (is_refused(ptep, native_make_pte(0)))
+	if (is_refused(ptep, native_make_pte(0)) ||
+	    !kpkeys_exchange_leaf(ptep, 0, &old))
 		return native_make_pte(0);
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	if (!kpkeys_leaf_is_fit(ptep, 0, ULONG_MAX))
-		return native_make_pte(0);
-	return native_make_pte(xchg(&ptep->pte, 0));
+	return native_make_pte(old);
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_pte);
 
-static noinline void wrprotect_one(pte_t *ptep)
+static noinline __flatten void wrprotect_one(pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	if (kpkeys_is_pte_slot(ptep) || kpkeys_are_entries(ptep, 1))
+		___ptep_set_wrprotect(ptep);
+}
+
+static noinline __flatten void wrprotect_run(pte_t *ptep, unsigned int nr)
+{
+	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
+		return;
+	for (; nr; nr--, ptep++)
 		___ptep_set_wrprotect(ptep);
 }
 
@@ -350,16 +366,55 @@ void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr)
 	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
 		return;
 	if (nr == 1)
-		return wrprotect_one(ptep);
-	guard(kpkeys_pgtables_section)(nr);
-	kpkeys_reread(ptep);
-	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
-		return;
-	for (; nr; nr--, ptep++)
-		___ptep_set_wrprotect(ptep);
+		wrprotect_one(ptep);
+	else
+		wrprotect_run(ptep, nr);
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
+
+static noinline __flatten void wrprotect_pmd(pmd_t *pmdp)
+{
+	pmd_t old;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pmdp);
+	if (!kpkeys_are_entries(pmdp, 1))
+		return;
+	old = READ_ONCE(*pmdp);
+	while (!try_cmpxchg((long *)pmdp, (long *)&old, pmd_val(pmd_wrprotect(old))))
+		;
+}
+
+/**
+ * kpkeys_wrprotect_pmd - pmdp_set_wrprotect() where page tables are protected
+ * @pmdp: where
+ */
+void kpkeys_wrprotect_pmd(pmd_t *pmdp)
+{
+	if (!kpkeys_refuse_change(pmdp, 1))
+		wrprotect_pmd(pmdp);
+}
+EXPORT_SYMBOL_GPL(kpkeys_wrprotect_pmd);
+
+static noinline __flatten bool clear_young(void *entry)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
+	return kpkeys_are_entries(entry, 1) &&
+	       test_and_clear_bit(_PAGE_BIT_ACCESSED, entry);
+}
+
+/**
+ * kpkeys_clear_young - have an entry no longer be accessed
+ * @entry: where, at any level
+ *
+ * Return: whether it was.
+ */
+bool kpkeys_clear_young(void *entry)
+{
+	return (READ_ONCE(*(u64 *)entry) & _PAGE_ACCESSED) &&
+	       !kpkeys_refuse_change(entry, 1) && clear_young(entry);
+}
 
 /* Of the same level, so that no entry means something else than before. */
 static bool is_like(const void *to, const void *from, unsigned int nr)
@@ -371,7 +426,7 @@ static bool is_like(const void *to, const void *from, unsigned int nr)
 		level == kpkeys_table_level(kpkeys_entry_pfn(from)));
 }
 
-static bool clone_range(pgd_t *to, const pgd_t *from, unsigned int nr, bool ask)
+static noinline __flatten bool clone_range(pgd_t *to, const pgd_t *from, unsigned int nr, bool ask)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(to);
@@ -401,18 +456,18 @@ void kpkeys_clone_pgd_range(pgd_t *to, const pgd_t *from, unsigned int nr)
 	clone_range(to, from, nr, false);
 }
 
-static bool may_copy(const void *entry, const void *source, u64 value)
+static __always_inline bool may_copy(const void *entry, const void *source, u64 value)
 {
-	unsigned long to = kpkeys_slot_pfn(entry), from = kpkeys_slot_pfn(source);
-	int level = kpkeys_table_level(to);
+	unsigned long to = slot_pfn(entry), from = slot_pfn(source);
+	int level = level_of_linked(to);
 
-	return level && level == kpkeys_table_level(from) &&
+	return level && level == level_of_linked(from) &&
 	       kpkeys_frame(from) == KPKEYS_FRAME_KERNEL_TABLE &&
 	       !kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
 }
 
 /* Asked in the section: both lay on the stack of an interrupt, maybe. */
-static bool copy_entry(pgdval_t *entry, const pgdval_t *source, bool ask)
+static noinline __flatten bool copy_entry(pgdval_t *entry, const pgdval_t *source, bool ask)
 {
 	pgdval_t value;
 
@@ -455,4 +510,38 @@ void kpkeys_copy_entries(void *to, const void *from, unsigned int nr)
 			return;
 		copy_entry(entry, source, false);
 	}
+}
+
+/* Before there is a table of frames any page may be one. */
+static __always_inline bool is_new_pte_table(const void *table)
+{
+	return !offset_in_page(table) &&
+	       (!no_table || kpkeys_frame_byte(slot_pfn(table)) ==
+			     KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+}
+
+/**
+ * kpkeys_fill_table - fill a table that takes the place of a block of the kernel's
+ * @table: of the last level, as kpkeys_begin_table() said; no entry leads to it
+ * @pte: the first entry; the others map what follows
+ *
+ * Return: false if entries are to be set one by one, as one of them may not be.
+ */
+noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte)
+{
+	enum kpkeys_frame frame;
+	unsigned int i;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(table);
+	kpkeys_reread(pte.pte);
+	if (!is_new_pte_table(table) || !(pte.pte & _PAGE_PRESENT))
+		return false;
+	for (i = 0; i < PTRS_PER_PTE; i++, table++, pte.pte += PAGE_SIZE) {
+		frame = kpkeys_frame(kpkeys_present_pfn(pte));
+		if (frame && !arch_kpkeys_leaf_fits(pte.pte, frame))
+			return false;
+		WRITE_ONCE(*table, pte);
+	}
+	return true;
 }

@@ -18,6 +18,7 @@
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
 #include <asm/kpkeys_gdt.h>
+#include <asm/kpkeys_leaf.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
 #include <asm/realmode.h>
@@ -65,11 +66,6 @@ void arch_kpkeys_flush(void)
 	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
 }
 
-static int pkey_of(u64 value)
-{
-	return (value & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
-}
-
 /**
  * arch_kpkeys_leaf - the entry that maps a kernel address
  * @addr: any address
@@ -89,40 +85,9 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	leaf->size = page_level_size(level);
 	leaf->phys = (val & PTE_PFN_MASK & ~(leaf->size - 1)) |
 		     (addr & (leaf->size - 1));
-	leaf->pkey = pkey_of(val);
+	leaf->pkey = kpkeys_pkey_of(val);
 	leaf->constant = (val & (_PAGE_RW | _PAGE_NX)) == _PAGE_NX;
 	return true;
-}
-
-/**
- * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
- * @value: of the entry
- * @frame: what the frame is
- *
- * Text and read-only data may be mapped, as the vDSO is, but not written; a
- * dirty entry of user space that is not writable is a shadow stack. All else
- * has its key in each mapping and is the kernel's; but state that the CPU reads,
- * of a TSS, is mapped read-only as well.
- */
-bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
-{
-	if (kpkeys_frame_is_constant(frame))
-		return !(value & _PAGE_RW) &&
-		       (value & (_PAGE_USER | _PAGE_DIRTY)) !=
-		       (_PAGE_USER | _PAGE_DIRTY);
-	if (value & _PAGE_USER)
-		return false;
-	return kpkeys_frame_has_key(frame, pkey_of(value)) ||
-	       (frame == KPKEYS_FRAME_STATE && !(value & _PAGE_RW));
-}
-
-/**
- * arch_kpkeys_leaf_is_data - does an entry map what the kernel alone uses, and does not run?
- * @value: of the entry
- */
-bool arch_kpkeys_leaf_is_data(u64 value)
-{
-	return (value & (_PAGE_USER | _PAGE_NX)) == _PAGE_NX;
 }
 
 /**

@@ -12,7 +12,10 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+#include <asm/kpkeys_mm.h>
 #include <asm/kpkeys_taken.h>
+
+#include "kpkeys/slots.h"
 
 static unsigned long mapped_pfn(pte_t pte)
 {
@@ -66,7 +69,7 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 	return kpkeys_refuse_run(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
 
-static bool is_pte_run(const pte_t *ptep, unsigned int nr)
+static __always_inline bool is_pte_run(const pte_t *ptep, unsigned int nr)
 {
 	return kpkeys_is_pte_slot(ptep) &&
 	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
@@ -92,17 +95,14 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
+	u64 old;
+
 	if (likely(set_ordinary(ptep, pte)))
 		return;
 	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
 		return;
-	if (kpkeys_refuse_run(ptep, pte, 1))
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	kpkeys_reread(pte_val(pte));
-	if (kpkeys_leaf_is_fit(ptep, pte_val(pte), mapped_pfn(pte)))
-		___set_pte(ptep, pte);
+	if (!kpkeys_refuse_run(ptep, pte, 1))
+		kpkeys_exchange_leaf(ptep, pte_val(pte), &old);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
@@ -212,8 +212,8 @@ static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 }
 
 /* Asked in the section, whose registers nobody changes. */
-static noinline bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
-			     unsigned int nr)
+static noinline __flatten bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t pte,
+				       unsigned int nr)
 {
 	guard(kpkeys_pgtables_section)(nr);
 	kpkeys_reread(ptep);
@@ -249,14 +249,18 @@ void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
-static noinline bool clear_slot(struct mm_struct *mm, unsigned long addr,
-				pte_t *ptep, pte_t *old)
+/* What was there is told when the gate is shut: where to, the stack says. */
+static noinline __flatten bool clear_slot(pte_t *ptep, pte_t *old)
 {
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	if (!kpkeys_is_open_slot(ptep))
-		return false;
-	*old = ___ptep_get_and_clear(mm, addr, ptep);
+	pteval_t seen;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_reread(ptep);
+		if (!kpkeys_is_open_slot(ptep))
+			return false;
+		seen = xchg_relaxed(&pte_val(*ptep), 0);
+	}
+	*old = __pte(seen);
 	return true;
 }
 
@@ -264,16 +268,15 @@ static pte_t clear_one(struct mm_struct *mm, unsigned long addr, pte_t *ptep)
 {
 	pte_t old;
 
-	if (likely(clear_slot(mm, addr, ptep, &old)) ||
-	    kpkeys_clear_elsewhere(ptep, &pte_val(old)))
-		return old;
-	if (kpkeys_refuse_run(ptep, __pte(0), 1))
-		return __pte(0);
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	if (!kpkeys_leaf_is_fit(ptep, 0, ULONG_MAX))
-		return __pte(0);
-	return ___ptep_get_and_clear(mm, addr, ptep);
+	if (unlikely(!clear_slot(ptep, &old))) {
+		if (kpkeys_clear_elsewhere(ptep, &pte_val(old)))
+			return old;
+		if (kpkeys_refuse_run(ptep, __pte(0), 1) ||
+		    !kpkeys_exchange_leaf(ptep, 0, &pte_val(old)))
+			return __pte(0);
+	}
+	page_table_check_pte_clear(mm, old);
+	return old;
 }
 
 /* Of a run, the first one is dirty or young if one of them was. Swap entries differ. */
@@ -282,20 +285,21 @@ static __always_inline pte_t add_flags(pte_t first, pte_t pte)
 	return pte_present(first) ? add_flags_of(first, pte) : first;
 }
 
-static noinline bool clear_run(struct mm_struct *mm, unsigned long addr,
-			       pte_t *ptep, unsigned int nr, pte_t *old)
+static noinline __flatten bool clear_run(struct mm_struct *mm, unsigned long addr,
+					 pte_t *ptep, unsigned int nr, pte_t *old)
 {
 	pte_t first;
 
-	guard(kpkeys_pgtables_section)(nr);
-	kpkeys_reread(ptep);
-	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr))
-		return false;
-	first = ___ptep_get_and_clear(mm, addr, ptep);
-	while (--nr)
-		first = add_flags(first, ___ptep_get_and_clear(mm, addr += PAGE_SIZE,
-							       ++ptep));
+	scoped_guard(kpkeys_pgtables_section, nr) {
+		kpkeys_reread(ptep);
+		kpkeys_reread(nr);
+		if (!is_pte_run(ptep, nr))
+			return false;
+		first = ___ptep_get_and_clear(mm, addr, ptep);
+		while (--nr)
+			first = add_flags(first, ___ptep_get_and_clear(mm, addr += PAGE_SIZE,
+								       ++ptep));
+	}
 	*old = first;
 	return true;
 }
@@ -323,12 +327,24 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_ptes);
 
-static noinline void wrprotect_one(struct mm_struct *mm, unsigned long addr,
-				   pte_t *ptep)
+static noinline __flatten void wrprotect_one(struct mm_struct *mm, unsigned long addr,
+					     pte_t *ptep)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	if (kpkeys_is_pte_slot(ptep) || kpkeys_are_entries(ptep, 1))
+		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
+}
+
+static noinline __flatten void wrprotect_run(struct mm_struct *mm, unsigned long addr,
+					     pte_t *ptep, unsigned int nr)
+{
+	guard(kpkeys_pgtables_section)(nr);
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
+		return;
+	for (; nr; nr--, ptep++, addr += PAGE_SIZE)
 		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
 }
 
@@ -345,16 +361,25 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 	if (!is_pte_run(ptep, nr) && kpkeys_refuse_change(ptep, nr))
 		return;
 	if (nr == 1)
-		return wrprotect_one(mm, addr, ptep);
-	guard(kpkeys_pgtables_section)(nr);
-	kpkeys_reread(ptep);
-	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr) && !kpkeys_are_entries(ptep, nr))
-		return;
-	for (; nr; nr--, ptep++, addr += PAGE_SIZE)
-		___ptep_set_wrprotect(mm, addr, ptep, __ptep_get(ptep));
+		wrprotect_one(mm, addr, ptep);
+	else
+		wrprotect_run(mm, addr, ptep, nr);
 }
 EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
+
+static noinline __flatten int clear_bits(pte_t *ptep, unsigned int nr, cydp_t flags)
+{
+	int young = 0;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	if (!kpkeys_are_entries(ptep, nr))
+		return 0;
+	for (; nr; nr--, ptep++)
+		young |= pte_young(clear_bits_in_place(ptep, flags));
+	return young;
+}
 
 /**
  * kpkeys_clear_bits - have entries no longer be accessed or dirty
@@ -366,18 +391,7 @@ EXPORT_SYMBOL_GPL(kpkeys_wrprotect_ptes);
  */
 int kpkeys_clear_bits(pte_t *ptep, unsigned int nr, cydp_t flags)
 {
-	int young = 0;
-
-	if (kpkeys_refuse_change(ptep, nr))
-		return 0;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	kpkeys_reread(nr);
-	if (!kpkeys_are_entries(ptep, nr))
-		return 0;
-	for (; nr; nr--, ptep++)
-		young |= pte_young(clear_bits_in_place(ptep, flags));
-	return young;
+	return kpkeys_refuse_change(ptep, nr) ? 0 : clear_bits(ptep, nr, flags);
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_bits);
 
@@ -390,6 +404,19 @@ static __always_inline void add_flags_in_place(pte_t *ptep, pteval_t flags)
 		val = ((val ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
 		val = cmpxchg_relaxed(&pte_val(*ptep), old, val);
 	} while (val != old);
+}
+
+static noinline __flatten bool add_to_run(pte_t *ptep, unsigned int nr, pteval_t flags)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(nr);
+	kpkeys_reread(flags);
+	if (!kpkeys_are_entries(ptep, nr))
+		return false;
+	for (; nr; nr--, ptep++)
+		add_flags_in_place(ptep, flags);
+	return true;
 }
 
 /**
@@ -407,13 +434,92 @@ bool kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags)
 	for (i = 0; i < nr; i++)
 		if (kpkeys_refuse_flags(ptep + i, __ptep_get(ptep + i), flags))
 			return false;
+	return add_to_run(ptep, nr, flags);
+}
+
+static __always_inline pte_t mapping(pte_t old, unsigned long pfn, pgprot_t prot)
+{
+	return pfn_pte(pfn, kpkeys_keep_key(old, prot));
+}
+
+static noinline __flatten void map_ptes(pte_t *ptep, unsigned long nr,
+					unsigned long pfn, pgprot_t prot)
+{
+	pte_t pte;
+
+	guard(kpkeys_hardened_pgtables)();
+	for (; nr; nr--, ptep++, pfn++) {
+		pte = mapping(__ptep_get(ptep), pfn, prot);
+		kpkeys_reread(ptep);
+		kpkeys_reread(pte_val(pte));
+		if (kpkeys_leaf_is_fit(ptep, pte_val(pte), pte_pfn(pte)))
+			WRITE_ONCE(*ptep, pte);
+	}
+}
+
+/**
+ * kpkeys_map_ptes - init_pte() where page tables are protected
+ * @ptep: where, in one table
+ * @nr: how many
+ * @pfn: what the first one maps
+ * @prot: how; a page that has a key keeps it
+ *
+ * Reports those that are not to be written, and leaves them out.
+ */
+void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t prot)
+{
+	unsigned long i;
+	pte_t old, pte;
+
+	for (i = 0; i < nr; i++) {
+		old = __ptep_get(ptep + i);
+		pte = mapping(old, pfn + i, prot);
+		BUG_ON(!pgattr_change_is_safe(pte_val(old), pte_val(pte)));
+		kpkeys_refuse_run(ptep + i, pte, 1);
+	}
+	map_ptes(ptep, nr, pfn, prot);
+}
+
+/**
+ * kpkeys_fill_table - fill a table that takes the place of a block of the kernel's
+ * @table: as the pool gave it
+ * @pte: the first entry; the others map what follows
+ * @nr: how many pages each maps
+ *
+ * Return: false if it is no new table.
+ */
+noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int nr)
+{
+	unsigned int i;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(table);
+	if (!kpkeys_table_is_new(table))
+		return false;
+	for (i = 0; i < PTRS_PER_PTE; i++) {
+		WRITE_ONCE(table[i], pte);
+		pte = pte_advance_pfn(pte, nr);
+	}
+	return true;
+}
+
+/**
+ * kpkeys_unfold - have entries of the kernel's be no contiguous run any more
+ * @ptep: the first one
+ * @nr: how many
+ *
+ * Return: false if they are no entries.
+ */
+noinline __flatten bool kpkeys_unfold(pte_t *ptep, unsigned int nr)
+{
+	unsigned int i;
+
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(nr);
-	kpkeys_reread(flags);
 	if (!kpkeys_are_entries(ptep, nr))
 		return false;
-	for (; nr; nr--, ptep++)
-		add_flags_in_place(ptep, flags);
+	for (i = 0; i < nr; i++)
+		WRITE_ONCE(ptep[i], pte_mknoncont(__ptep_get(ptep + i)));
 	return true;
 }

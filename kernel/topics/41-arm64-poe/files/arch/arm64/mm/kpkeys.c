@@ -250,14 +250,8 @@ const char *arch_kpkeys_unsupported(void)
 	return NULL;
 }
 
-/**
- * kpkeys_leaf - the entry that maps a kernel address
- * @addr: any address
- * @size: what that entry maps, or what an empty one could
- *
- * Return: the entry or NULL if nothing is mapped there.
- */
-pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size)
+/* kpkeys_leaf(), in line for a section. */
+static __always_inline pte_t *find_leaf(unsigned long addr, unsigned long *size)
 {
 	pgd_t *pgdp;
 	p4d_t *p4dp;
@@ -292,6 +286,18 @@ pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size)
 	return pte_valid(__ptep_get(ptep)) ? ptep : NULL;
 }
 
+/**
+ * kpkeys_leaf - the entry that maps a kernel address
+ * @addr: any address
+ * @size: what that entry maps, or what an empty one could
+ *
+ * Return: the entry or NULL if nothing is mapped there.
+ */
+pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size)
+{
+	return find_leaf(addr, size);
+}
+
 static bool range_has_pkey(unsigned long addr, unsigned long end, int pkey)
 {
 	unsigned long size;
@@ -303,22 +309,16 @@ static bool range_has_pkey(unsigned long addr, unsigned long end, int pkey)
 	return true;
 }
 
-/*
- * An index may change in place: it is a permission. Parts of blocks and of
- * contiguous ranges may not.
- */
-static int set_range_pkey(unsigned long addr, unsigned long end, int pkey)
+static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long end,
+					       int pkey)
 {
 	unsigned long size;
 	pteval_t val;
 	pte_t *ptep;
 
-	/* To undo what could not be done must not need what was missing. */
-	if (range_has_pkey(addr, end, pkey))
-		return 0;
 	guard(kpkeys_hardened_pgtables)();
 	for (; addr < end; addr += size) {
-		ptep = kpkeys_leaf(addr, &size);
+		ptep = find_leaf(addr, &size);
 		if (!ptep || !IS_ALIGNED(addr, size) || size > end - addr)
 			return -EINVAL;
 		val = pte_val(__ptep_get(ptep));
@@ -329,6 +329,18 @@ static int set_range_pkey(unsigned long addr, unsigned long end, int pkey)
 		WRITE_ONCE(*ptep, __pte(val));
 	}
 	return 0;
+}
+
+/*
+ * An index may change in place: it is a permission. Parts of blocks and of
+ * contiguous ranges may not.
+ */
+static int set_range_pkey(unsigned long addr, unsigned long end, int pkey)
+{
+	/* To undo what could not be done must not need what was missing. */
+	if (range_has_pkey(addr, end, pkey))
+		return 0;
+	return write_range_pkey(addr, end, pkey);
 }
 
 static int set_alias_pkey(unsigned long addr, int pkey)
@@ -408,42 +420,6 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 	leaf->constant = (pte_val(pte) & (PTE_RDONLY | PTE_WRITE | PTE_PXN)) ==
 			 (PTE_RDONLY | PTE_PXN);
 	return true;
-}
-
-/* User space may execute a page that it may not read. */
-static bool is_for_user(u64 value)
-{
-	return (value & PTE_USER) || !(value & PTE_UXN);
-}
-
-/**
- * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
- * @value: of the entry
- * @frame: what the frame is
- *
- * Text and read-only data may be mapped, as the vDSO is, but not written. All
- * else has its key in each mapping and is the kernel's; but for tables among
- * the image's read-only data, which it maps without keys.
- */
-bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
-{
-	bool is_readonly = (value & PTE_RDONLY) && !(value & PTE_WRITE);
-
-	if (kpkeys_frame_is_constant(frame))
-		return is_readonly;
-	if (is_for_user(value))
-		return false;
-	return (kpkeys_frame_is_table(frame) && is_readonly) ||
-	       kpkeys_frame_has_key(frame, FIELD_GET(PTE_PO_IDX_MASK, value));
-}
-
-/**
- * arch_kpkeys_leaf_is_data - does an entry map what the kernel alone uses, and does not run?
- * @value: of the entry
- */
-bool arch_kpkeys_leaf_is_data(u64 value)
-{
-	return (value & PTE_PXN) && !is_for_user(value);
 }
 
 /**

@@ -38,13 +38,11 @@ static void unfold(pte_t *ptep, unsigned long addr, unsigned long size)
 	unsigned int i, nr = size == PAGE_SIZE ? CONT_PTES : CONT_PMDS;
 
 	ptep = PTR_ALIGN_DOWN(ptep, nr * sizeof(*ptep));
-	scoped_guard(kpkeys_hardened_pgtables) {
-		kpkeys_reread(ptep);
-		if (kpkeys_pgtables_enabled() && !kpkeys_are_entries(ptep, nr))
-			return;
+	if (!kpkeys_pgtables_enabled())
 		for (i = 0; i < nr; i++)
 			WRITE_ONCE(ptep[i], pte_mknoncont(__ptep_get(ptep + i)));
-	}
+	else if (!kpkeys_unfold(ptep, nr))
+		return;
 	flush_one(addr);
 	atomic_long_inc(size == PAGE_SIZE ? &live_split_events.cont_ptes :
 					    &live_split_events.cont_pmds);
@@ -77,10 +75,10 @@ static void fill(pte_t *table, pte_t pte, unsigned long size)
 {
 	unsigned int i;
 
-	scoped_guard(kpkeys_hardened_pgtables) {
-		kpkeys_reread(table);
-		if (kpkeys_pgtables_enabled() && !kpkeys_table_is_new(table))
+	if (kpkeys_pgtables_enabled()) {
+		if (!kpkeys_fill_table(table, pte, size >> PAGE_SHIFT))
 			return;
+	} else {
 		for (i = 0; i < PTRS_PER_PTE; i++) {
 			WRITE_ONCE(table[i], pte);
 			pte = pte_advance_pfn(pte, size >> PAGE_SHIFT);

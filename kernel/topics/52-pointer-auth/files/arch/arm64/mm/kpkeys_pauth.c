@@ -4,6 +4,7 @@
 
 #include <linux/init.h>
 #include <linux/kpkeys.h>
+#include <linux/kpkeys_arch.h>
 #include <linux/panic.h>
 #include <linux/percpu-defs.h>
 #include <linux/pid.h>
@@ -168,7 +169,7 @@ static void new_kernel_key(struct task_struct *task) { }
 static void __init hide_kernel_key(struct task_struct *task) { }
 #endif
 
-static void inherit_user_keys(struct task_struct *task)
+static noinline void inherit_user_keys(struct task_struct *task)
 {
 	struct kpkeys_pauth_keys *from, *to;
 
@@ -176,7 +177,7 @@ static void inherit_user_keys(struct task_struct *task)
 		from = keys_of(current);
 		to = keys_of(task);
 		if (from && to)
-			to->user = from->user;
+			kpkeys_copy_words(&to->user, &from->user, sizeof(to->user));
 	}
 	warn_unless(from, current);
 	warn_unless(to, task);
@@ -222,7 +223,7 @@ struct ptrauth_keys_user *kpkeys_pauth_get(struct kpkeys_pauth_copy *copy)
 	scoped_guard(kpkeys_secret) {
 		keys = keys_of(copy->task);
 		if (keys)
-			copy->keys = keys->user;
+			kpkeys_copy_words(&copy->keys, &keys->user, sizeof(copy->keys));
 	}
 	warn_unless(keys, copy->task);
 	return &copy->keys;
@@ -250,10 +251,10 @@ void kpkeys_pauth_put(struct kpkeys_pauth_copy *copy)
 	scoped_guard(kpkeys_secret) {
 		keys = keys_of(copy->task);
 		if (keys)
-			keys->user = copy->keys;
-		if (copy->task == current)
-			install_user_keys(&copy->keys);
+			kpkeys_copy_words(&keys->user, &copy->keys, sizeof(copy->keys));
 	}
+	if (copy->task == current)
+		install_user_keys(&copy->keys);
 	warn_unless(keys, copy->task);
 	kpkeys_pauth_forget(copy);
 }

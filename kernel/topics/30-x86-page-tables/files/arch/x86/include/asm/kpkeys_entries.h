@@ -106,6 +106,9 @@ pte_t kpkeys_clear_pte(pte_t *ptep);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);
+void kpkeys_wrprotect_pmd(pmd_t *pmdp);
+bool kpkeys_clear_young(void *entry);
+bool kpkeys_fill_table(pte_t *table, pte_t pte);
 
 /**
  * kpkeys_entry_leads_to - what an entry maps, or the table below it

@@ -126,4 +126,19 @@ static __always_inline void arch_kpkeys_publish(void)
 /* A flush is broadcast, and each CPU takes part. */
 #define ARCH_KPKEYS_FLUSHES_ALL	true
 
+/* As clear_page(), which is a call. */
+#define arch_kpkeys_clear_page(page)					\
+do {									\
+	unsigned long __id = read_sysreg(dczid_el0), __at;		\
+	unsigned long __from = (unsigned long)(page);			\
+									\
+	if (unlikely(__id & BIT(4))) {		\
+		kpkeys_clear_words((void *)__from, PAGE_SIZE);		\
+		break;							\
+	}								\
+	for (__at = __from; __at < __from + PAGE_SIZE;			\
+	     __at += 4UL << (__id & 0xf))			\
+		asm volatile("dc zva, %0" : : "r" (__at) : "memory");	\
+} while (0)
+
 #endif /* _ASM_ARM64_KPKEYS_H */

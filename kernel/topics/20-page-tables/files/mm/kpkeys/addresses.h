@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+/* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The protection, page tables and the kernel's text are found by their
  * addresses. Where an entry is to be written comes from ordinary data, so the
@@ -8,16 +8,23 @@
  *
  * Text of modules does not count: it is unmapped before it is released. Nor do
  * mappings that do not protect, as they were there before.
+ *
+ * In line, for sections that ask.
  */
+#ifndef _MM_KPKEYS_ADDRESSES_H
+#define _MM_KPKEYS_ADDRESSES_H
+
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_leaf.h>
 
 #include "internal.h"
+#include "tables.h"
 
-static bool is_found_by(u64 value, unsigned long pfn)
+static __always_inline bool is_found_by(u64 value, unsigned long pfn)
 {
 	enum kpkeys_frame frame = kpkeys_frame(pfn);
 
@@ -31,7 +38,7 @@ static bool is_found_by(u64 value, unsigned long pfn)
 	}
 }
 
-static bool are_found_by(u64 value, unsigned long pfn, unsigned long nr)
+static __always_inline bool are_found_by(u64 value, unsigned long pfn, unsigned long nr)
 {
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;
@@ -57,7 +64,7 @@ static __always_inline bool maps(u64 value, int level, unsigned long pfn,
 }
 
 /* Does a table map the same in smaller pieces? */
-static bool is_split(unsigned long table, unsigned long pfn, unsigned long nr)
+static __always_inline bool is_split(unsigned long table, unsigned long pfn, unsigned long nr)
 {
 	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
 	int level = kpkeys_level_to_search(table);
@@ -70,7 +77,7 @@ static bool is_split(unsigned long table, unsigned long pfn, unsigned long nr)
 }
 
 /* Tables that lead to others are empty before they go. */
-static bool is_needed(u64 value, int level)
+static __always_inline bool is_needed(u64 value, int level)
 {
 	unsigned long pfn, nr;
 
@@ -80,7 +87,7 @@ static bool is_needed(u64 value, int level)
 }
 
 /* Levels are folded, so the table says which one it is of. */
-static bool any_is_needed(unsigned long table)
+static __always_inline bool any_is_needed(unsigned long table)
 {
 	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
 	int level = kpkeys_level_to_search(table);
@@ -96,10 +103,8 @@ static bool any_is_needed(unsigned long table)
  * @old: what it is
  * @value: what it is to be
  * @level: KPKEYS_LEVEL_* of its table
- *
- * For sections, too.
  */
-bool kpkeys_loses(u64 old, u64 value, int level)
+static __always_inline bool kpkeys_loses(u64 old, u64 value, int level)
 {
 	unsigned long table = table_below(old, level), pfn, nr;
 
@@ -121,7 +126,8 @@ bool kpkeys_loses(u64 old, u64 value, int level)
  * the fixmap, by which the kernel's are written
  * @value: what it is to be
  */
-bool kpkeys_slot_loses(const void *entry, unsigned long table, u64 value)
+static __always_inline bool kpkeys_slot_loses(const void *entry, unsigned long table,
+					      u64 value)
 {
 	int level = KPKEYS_LEVEL_PTE;
 
@@ -132,3 +138,5 @@ bool kpkeys_slot_loses(const void *entry, unsigned long table, u64 value)
 	}
 	return kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
 }
+
+#endif /* _MM_KPKEYS_ADDRESSES_H */

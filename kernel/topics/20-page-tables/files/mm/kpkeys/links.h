@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How tables are linked, in the table of frames: in line, for sections. */
+#ifndef _MM_KPKEYS_LINKS_H
+#define _MM_KPKEYS_LINKS_H
+
+#include <linux/kpkeys_frames.h>
+#include <linux/mm.h>
+
+#include "tables.h"
+
+/* A table below one of the kernel's is one, too. */
+static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys_link link)
+{
+	return is_kernels(parent) ? KPKEYS_KERNEL_TABLE(level, link) :
+				    KPKEYS_TABLE(level, link);
+}
+
+/* What it is under decides whose it is. */
+static __always_inline bool claim_below(u8 parent, unsigned long pfn,
+					unsigned int level, enum kpkeys_link link)
+{
+	u8 *frame = frame_at(pfn), old;
+
+	if (!frame)
+		return false;
+	old = READ_ONCE(*frame);
+	do {
+		if (old != TAKEN && old != KPKEYS_TABLE(level, KPKEYS_LINK_NONE) &&
+		    (old != KPKEYS_TABLE(level, KPKEYS_LINK_CLAIMED) ||
+		     link == KPKEYS_LINK_CLAIMED))
+			return false;
+	} while (!try_cmpxchg(frame, &old, frame_below(parent, level, link)));
+	return true;
+}
+
+static __always_inline bool claim(unsigned long pfn, unsigned int level, enum kpkeys_link link)
+{
+	return claim_below(KPKEYS_FRAME_TABLE, pfn, level, link);
+}
+
+/* From one kind of link to another; all else stays. Unlinked it is nobody's. */
+static __always_inline void change(unsigned long pfn, enum kpkeys_link from, enum kpkeys_link to)
+{
+	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0, parent;
+
+	while (is_table(old) && link_of(old) == from) {
+		parent = to ? old : KPKEYS_FRAME_TABLE;
+		if (try_cmpxchg(frame, &old,
+				frame_below(parent, level_of(old), to)))
+			break;
+	}
+}
+
+/* What several entries lead to stays. */
+static __always_inline void unlink(unsigned long pfn)
+{
+	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_NONE);
+}
+
+/* With isolation an entry for user space says what the kernel's half says. */
+static __always_inline unsigned long shadowed(const u64 *entry, u8 parent)
+{
+	if (level_of(parent) != LEVEL_USER_PGD)
+		return 0;
+	return kpkeys_table_pfn(READ_ONCE(*(entry - PTRS_PER_PGD)));
+}
+
+/**
+ * __kpkeys_share_table - kpkeys_share_table() in a section
+ * @pfn: the table
+ */
+static __always_inline void __kpkeys_share_table(unsigned long pfn)
+{
+	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
+}
+
+/* The half that user space runs on comes behind it, if there is one. */
+static __always_inline bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
+{
+	unsigned long pfn = PHYS_PFN(__pa_nodebug(pgd));
+
+	if (unlikely(!no_table))
+		return true;
+	if (!claim(pfn, KPKEYS_LEVEL_PGD, link))
+		return false;
+	if (!IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+		return true;
+	return claim(pfn + 1, LEVEL_USER_PGD, link);
+}
+
+/**
+ * kpkeys_begin_root - entries are to be copied where CPUs are to begin
+ * @to: the first one, of a table as it was allocated
+ * @from: the first one, in the same place of the kernel's table
+ * @nr: how many
+ *
+ * In a section.
+ *
+ * Return: false if either is another table, or @to is in use.
+ */
+static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
+					      unsigned int nr)
+{
+	if (unlikely(!no_table))
+		return true;
+	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
+	       offset_in_page(from) == offset_in_page(to) &&
+	       is_kernels(kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(from)))) &&
+	       level_of_linked(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
+	       claim_root(to, KPKEYS_LINK_NONE);
+}
+
+/**
+ * kpkeys_has_user_half - has an entry a place in a second table?
+ * @entry: in a top-level table, as somebody says who may have been lied to
+ */
+static __always_inline bool kpkeys_has_user_half(const void *entry)
+{
+	unsigned long pfn = PHYS_PFN(__pa_nodebug(entry));
+
+	if (unlikely(!no_table))
+		return true;
+	return is_table(kpkeys_frame_byte(pfn + 1)) &&
+	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
+	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
+}
+
+/**
+ * kpkeys_link_root - CPUs may begin at a table
+ * @pgd: as it was allocated, with the half that user space runs on
+ *
+ * In a section.
+ *
+ * Return: false if it must not be one.
+ */
+static __always_inline bool kpkeys_link_root(const pgd_t *pgd)
+{
+	return claim_root(pgd, KPKEYS_LINK_ONE);
+}
+
+/**
+ * kpkeys_unlink_root - a table is about to be freed where CPUs began
+ * @pgd: the table
+ *
+ * In a section.
+ */
+static __always_inline void kpkeys_unlink_root(const pgd_t *pgd)
+{
+	unsigned long pfn = PHYS_PFN(__pa_nodebug(pgd));
+
+	unlink(pfn);
+	if (IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
+		unlink(pfn + 1);
+}
+
+#endif /* _MM_KPKEYS_LINKS_H */

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Places of entries, and what is written there: in line, for sections that ask again. */
+#ifndef _MM_KPKEYS_SLOTS_H
+#define _MM_KPKEYS_SLOTS_H
+
+#include <linux/kpkeys_frames.h>
+#include <linux/mm.h>
+
+#include "addresses.h"
+#include "internal.h"
+#include "tables.h"
+
+/* What takes the place of a table is filled as that would have been. */
+static __always_inline bool is_no_table(const void *entry)
+{
+	return PTR_ALIGN_DOWN(entry, PAGE_SIZE) == no_table;
+}
+
+/* Of hugetlb: what maps a page there is a table's, or a huge page's, here. */
+static __always_inline bool is_higher_table(u8 frame)
+{
+	return is_table(frame) && level_of(frame) > KPKEYS_LEVEL_PTE &&
+	       level_of(frame) < LEVEL_TAKEN;
+}
+
+/**
+ * kpkeys_are_entries - are these still what kpkeys_refuse_change() let pass?
+ * @entry: the first one
+ * @nr: how many
+ *
+ * In the section that changes them: an interrupt in between had the address on
+ * its stack.
+ */
+static __always_inline bool kpkeys_are_entries(const void *entry, unsigned int nr)
+{
+	unsigned long pfn = slot_pfn(entry);
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	if (kpkeys_state.mode == KPKEYS_AUDIT || unlikely(!no_table))
+		return true;
+	if (pfn == ULONG_MAX)
+		return is_fixed(entry);
+	return offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
+	       (frame == KPKEYS_FRAME_ORDINARY || is_no_table(entry) ||
+		is_higher_table(frame) ||
+		(is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE));
+}
+
+extern bool kpkeys_processes_run;
+
+/*
+ * Is an entry not for a process, which has the table? A table that is not linked
+ * may become one of the kernel, which runs text, and nothing else.
+ */
+static __always_inline bool is_foreign(unsigned long table, u64 value,
+				       unsigned long pfn)
+{
+	return kpkeys_processes_run && !kpkeys_is_private(value) &&
+	       kpkeys_frame(table) == KPKEYS_FRAME_TABLE &&
+	       (level_of_linked(table) || !kpkeys_frame(pfn));
+}
+
+/**
+ * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
+ * @entry: where
+ * @value: what
+ * @pfn: the frame that it maps, or a number that there is not
+ *
+ * In the section that writes it: an interrupt in between had all that on its
+ * stack.
+ */
+static __always_inline bool kpkeys_leaf_is_fit(const void *entry, u64 value,
+					       unsigned long pfn)
+{
+	enum kpkeys_frame frame = kpkeys_frame(pfn);
+
+	if (kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	return kpkeys_are_entries(entry, 1) &&
+	       !kpkeys_slot_loses(entry, slot_pfn(entry), value) &&
+	       !is_foreign(slot_pfn(entry), value, pfn) &&
+	       (!frame || arch_kpkeys_leaf_fits(value, frame));
+}
+
+/**
+ * kpkeys_block_is_fit - the same of an entry above the last level
+ * @value: what
+ * @level: KPKEYS_LEVEL_* of its table
+ */
+static __always_inline bool kpkeys_block_is_fit(u64 value, int level)
+{
+	enum kpkeys_frame frame;
+	unsigned long pfn, nr;
+
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
+	    kpkeys_are_ordinary(pfn, nr) || kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	for (; nr--; pfn++) {
+		frame = kpkeys_frame(pfn);
+		if (frame && !arch_kpkeys_leaf_fits(value, frame))
+			return false;
+	}
+	return true;
+}
+
+#endif /* _MM_KPKEYS_SLOTS_H */

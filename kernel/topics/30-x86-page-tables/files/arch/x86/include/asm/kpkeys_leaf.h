@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What entries may map that is not ordinary: in line, for sections that ask. */
+#ifndef _ASM_X86_KPKEYS_LEAF_H
+#define _ASM_X86_KPKEYS_LEAF_H
+
+#include <linux/kpkeys_frames.h>
+#include <asm/cpufeature.h>
+#include <asm/pgtable_types.h>
+
+static __always_inline int kpkeys_pkey_of(u64 value)
+{
+	return (value & _PAGE_PKEY_MASK) >> _PAGE_BIT_PKEY_BIT0;
+}
+
+/**
+ * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
+ * @value: of the entry
+ * @frame: what the frame is
+ *
+ * Text and read-only data may be mapped, as the vDSO is, but not written; a
+ * dirty entry of user space that is not writable is a shadow stack. All else
+ * has its key in each mapping and is the kernel's; but state that the CPU reads,
+ * of a TSS, is mapped read-only as well.
+ */
+static __always_inline bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
+{
+	if (kpkeys_frame_is_constant(frame))
+		return !(value & _PAGE_RW) &&
+		       (value & (_PAGE_USER | _PAGE_DIRTY)) !=
+		       (_PAGE_USER | _PAGE_DIRTY);
+	if (value & _PAGE_USER)
+		return false;
+	return kpkeys_frame_has_key(frame, kpkeys_pkey_of(value)) ||
+	       (frame == KPKEYS_FRAME_STATE && !(value & _PAGE_RW));
+}
+
+/**
+ * arch_kpkeys_leaf_is_data - does an entry map what the kernel alone uses, and does not run?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
+{
+	return (value & (_PAGE_USER | _PAGE_NX)) == _PAGE_NX;
+}
+
+#endif /* _ASM_X86_KPKEYS_LEAF_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What entries may map that is not ordinary: in line, for sections that ask. */
+#ifndef _ASM_ARM64_KPKEYS_LEAF_H
+#define _ASM_ARM64_KPKEYS_LEAF_H
+
+#include <linux/bitfield.h>
+#include <linux/kpkeys_frames.h>
+#include <asm/pgtable-hwdef.h>
+#include <asm/pgtable-prot.h>
+
+/* User space may execute a page that it may not read. */
+static __always_inline bool kpkeys_is_for_user(u64 value)
+{
+	return (value & PTE_USER) || !(value & PTE_UXN);
+}
+
+/**
+ * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
+ * @value: of the entry
+ * @frame: what the frame is
+ *
+ * Text and read-only data may be mapped, as the vDSO is, but not written. All
+ * else has its key in each mapping and is the kernel's; but for tables among
+ * the image's read-only data, which it maps without keys.
+ */
+static __always_inline bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
+{
+	bool is_readonly = (value & PTE_RDONLY) && !(value & PTE_WRITE);
+
+	if (kpkeys_frame_is_constant(frame))
+		return is_readonly;
+	if (kpkeys_is_for_user(value))
+		return false;
+	return (kpkeys_frame_is_table(frame) && is_readonly) ||
+	       kpkeys_frame_has_key(frame, FIELD_GET(PTE_PO_IDX_MASK, value));
+}
+
+/**
+ * arch_kpkeys_leaf_is_data - does an entry map what the kernel alone uses, and does not run?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
+{
+	return (value & PTE_PXN) && !kpkeys_is_for_user(value);
+}
+
+#endif /* _ASM_ARM64_KPKEYS_LEAF_H */
