@@ -26,6 +26,7 @@ not-closed = "calls g"
 stores = ["register", "stack"]
 pointers = 2
 calls = ["g"]
+calls-why = "cannot do without"
 leads = ["printk"]
 reach = { default = 3, least = 2 }
 [[sections]]
@@ -114,7 +115,9 @@ def test_helpers_have_rows_of_their_own():
         ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nnot-closed = "y"', "either why or not-closed"),
         ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nstore = []', "has store"),
         ('[[sections]]\nfunctions = ["f", "f"]\nwhy = "x"', "more than one row"),
-        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls = ["g"]', "calls of no helper: g"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls = ["g"]\ncalls-why = "x"', "calls of no helper: g"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls = ["g"]', "the row of f has calls and no calls-why"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls-why = "x"', "the row of f has calls-why and no calls"),
     ],
 )
 def test_rows_that_say_too_little_or_too_much(text, said):
@@ -182,6 +185,13 @@ def test_the_committed_list_can_be_read(machine):
     assert all((row.why or row.not_closed).endswith(".") for row in (*listing.rows, *listing.helpers))
     with pytest.raises(ValueError, match="no list"):
         list_of(0)
+
+
+@pytest.mark.parametrize(("machine", "called"), [(EM_X86_64, set()), (EM_AARCH64, {"kpkeys_pauth_corrupt"})])
+def test_the_committed_list_lets_sections_call_nothing_but_what_shuts_the_gate(machine, called):
+    listing = list_of(machine)
+    assert {call for row in listing.rows for call in row.calls} == called
+    assert not any(row.not_closed for row in listing.rows)
 
 
 def test_the_command_needs_a_hardened_kernel(tmp_path, capsys):

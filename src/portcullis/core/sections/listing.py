@@ -3,8 +3,10 @@
 
 A row names functions, says why their sections are harmless or that they are not closed, and bounds them: by the names
 of what they call, by kinds of stores, by how many instructions store through a pointer, and by how many functions
-their calls lead to. Bounds may be kept below, not exceeded. What a harmless section calls is a helper: a function
-with a row of its own, of which all code is taken to run with the gate open. docs/testing.md says how to add a row.
+their calls lead to. Bounds may be kept below, not exceeded. A section calls nothing: what a call saves on the stack
+can be changed there. A row that names calls says why it cannot do without. What such a harmless section calls is a
+helper: a function with a row of its own, of which all code is taken to run with the gate open. docs/testing.md says
+how to add a row.
 """
 
 import tomllib
@@ -20,7 +22,10 @@ from portcullis.core.sections.proof import Section
 
 _NUMBERS = ("pointers", "reach")
 _ROW_WORDS = frozenset(
-    ("functions", "why", "not-closed", "stores", "calls", "leads", "lanes", "returns-open", "loses", *_NUMBERS)
+    (
+        *("functions", "why", "not-closed", "stores", "calls", "calls-why", "leads", "lanes", "returns-open", "loses"),
+        *_NUMBERS,
+    )
 )
 
 
@@ -30,8 +35,8 @@ class Row:
 
     `why` says what makes them harmless, `not_closed` what is wrong with them; there is one of the two. `pointers`
     bounds instructions of one function that store through a pointer, `reach` the functions that its calls lead to,
-    each by lane or under "" for all lanes. `leads` names boundaries. `returns_open` and `loses` say why the gate does
-    not come back.
+    each by lane or under "" for all lanes. `leads` names boundaries. `calls_why` says why a section calls anything,
+    `returns_open` and `loses` why the gate does not come back.
     """
 
     functions: tuple[str, ...]
@@ -39,6 +44,7 @@ class Row:
     not_closed: str = ""
     stores: frozenset[str] = frozenset()
     calls: frozenset[str] = frozenset()
+    calls_why: str = ""
     leads: frozenset[str] = frozenset()
     lanes: frozenset[str] = frozenset()  # empty: all
     pointers: Mapping[str, int] = field(default_factory=dict)
@@ -90,6 +96,10 @@ def parse_listing(text: str) -> Listing:
     for some in (rows, helpers):
         _each_once(some)
     harmless = {name for row in helpers if row.why for name in row.functions}
+    for row in rows:
+        if bool(row.calls) != bool(row.calls_why):
+            what = "calls-why and no calls" if row.calls_why else "calls and no calls-why"
+            raise ValueError(f"the row of {row.functions[0]} has {what}")
     for row in (*rows, *helpers):
         if row.why and row.calls - harmless:
             called = ", ".join(sorted(row.calls - harmless))
@@ -128,6 +138,7 @@ def _row(data: Mapping[str, Any]) -> Row:
         not_closed=data.get("not-closed", ""),
         stores=frozenset(data.get("stores", ())),
         calls=frozenset(data.get("calls", ())),
+        calls_why=data.get("calls-why", ""),
         leads=frozenset(data.get("leads", ())),
         lanes=frozenset(data.get("lanes", ())),
         pointers=_by_lane(data.get("pointers", 0)),

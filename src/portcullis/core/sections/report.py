@@ -93,7 +93,11 @@ def _bounds(listing: Listing, finding: Finding) -> Iterable[str]:
     for name, number in (("pointers", finding.pointers), ("reach", len(finding.reach.functions))):
         if number:
             yield f"{name} = {number}"
-    for name, said in (("returns-open", section.returns_open), ("loses", section.loses)):
+    for name, said in (
+        ("calls-why", section.calls),
+        ("returns-open", section.returns_open),
+        ("loses", section.loses),
+    ):
         if said:
             yield f'{name} = ""'
 
