@@ -13,7 +13,8 @@
 #include "results.h"
 #include "steady.h"
 
-static const struct load * const lists[] = { memory_loads, kernel_loads, call_loads, compile_loads };
+static const struct load * const lists[] = { memory_loads, kernel_loads, call_loads, compile_loads,
+					   lmbench_loads };
 
 #define LISTS	(sizeof(lists) / sizeof(lists[0]))
 

@@ -57,6 +57,7 @@ const char *load_contradicts(const struct load *load, const struct load_stats *s
 void load_design(char *design, size_t size);
 
 /* The benchmarks; each list ends with an entry without a name. */
-extern const struct load memory_loads[], kernel_loads[], call_loads[], compile_loads[];
+extern const struct load memory_loads[], kernel_loads[], call_loads[], compile_loads[],
+			 lmbench_loads[];
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A compiler for the guest, and something real to compile: what `kernbench` and `kernbench-gcc` run.
+"""A compiler for the guest, something real to compile, and a shell: what `kernbench`, `-gcc` and `lm-shell` run.
 
 The compiler of the first is Debian's tcc with the C library of this machine, or of its cross compiler. It compiles two
 host programs of the Linux source, the device-tree compiler and kconfig. The second one has them made by Debian's make
@@ -13,8 +13,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
-from portcullis.core.cpio import Entry, directory, newc, regular
+from portcullis.core.cpio import Entry, directory, newc, regular, symlink
 from portcullis.host.aptsource import fetch_unpacked, fetch_unpacked_whole
+from portcullis.host.busybox import busybox
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.sources import fetch
@@ -45,13 +46,15 @@ LIBRARIES = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0")
 
 
 def lab_initramfs(workspace: Workspace, commands: Commands, arch: str) -> Path:
-    """The guest's file system with the compiler in it."""
+    """The guest's file system with the compiler and a shell in it."""
     base = build_initramfs(workspace, commands, arch)
     target = base.with_name(base.name.replace("initramfs", "initramfs-lab"))
     if commands.dry_run:
         return target
     package = tcc(workspace, commands, arch)
-    _pack(workspace, base, target, _entries(fetch(workspace, commands).path, package, arch))
+    shell = busybox(workspace, commands, arch, os.uname().machine)
+    entries = [*_entries(fetch(workspace, commands).path, package, arch), *_shell(shell)]
+    _pack(workspace, base, target, entries)
     return target
 
 
@@ -99,6 +102,10 @@ def _libc(arch: str) -> tuple[list[Path], Path]:
         return [root / "include"], root / "lib"
     triplet = ARCHES[arch].cross.rstrip("-")
     return [Path("/usr/include") / triplet, Path("/usr/include")], Path("/lib") / triplet
+
+
+def _shell(program: Path) -> list[Entry]:
+    return [regular("bin/busybox", program.read_bytes(), 0o755), symlink("bin/sh", "busybox")]
 
 
 def _entries(tree: Path, package: Path, arch: str) -> list[Entry]:

@@ -39,6 +39,7 @@ VMALLOC = (
     *(f"vmalloc-p{pages}-h1" for pages in (16, 64, 256, 512)),
     "vmalloc-random",
 )
+LMBENCH = ("lm-fork-exit", "lm-fork-exec", "lm-shell", "lm-pagefault")
 GATES = (
     *("guard", "register", "set-memory", "cr0-wp", "cr3", "cr3-pcid", "sctlr", "sctlr-no-isb", "ttbr0", "hypercall"),
     *("mprotect", "pkey-mprotect"),
@@ -62,6 +63,7 @@ BENCHMARKS = {
         Benchmark("calls", "system calls that do nothing", ("syscall-invalid", "lseek")),
         Benchmark("kernbench", "a compile job", ("kernbench",), timeout=3600.0),
         Benchmark("kernbench-gcc", "make with gcc", ("kernbench-gcc",), ("rounds=1",), timeout=3600.0, compiler="gcc"),
+        Benchmark("lmbench", "processes, a shell and faults on a file, as LMbench has them", LMBENCH),
         Benchmark(
             "gates", "one switch of protection", tuple(f"gate-{gate}" for gate in GATES), designs=("portcullis",)
         ),

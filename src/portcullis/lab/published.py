@@ -9,7 +9,13 @@ from portcullis.lab.pricing import Counts, Range, overhead, price, solve_overhea
 from portcullis.lab.profile import ADDED, FULL_FLUSHES, Profile
 from portcullis.lab.results import BASES, Region, Result, Round
 
-PROFILE_OF = {"kpkeys": "graviton3", "sctlr": "cortex-a76", "kaiser": "intel-pcid", "blocks": "graviton2"}
+PROFILE_OF = {
+    "kpkeys": "graviton3",
+    "bulkhead": "xeon-pks",
+    "sctlr": "cortex-a76",
+    "kaiser": "intel-pcid",
+    "blocks": "graviton2",
+}
 LEVELS = ("", "user", "kernel")
 KINDS = ("percent", "ns", "per_second", "misses_percent")
 OWN_DESIGN = "portcullis"

@@ -11,7 +11,7 @@ DESIGNS = (*BASES, "per-write", "rfc", "portcullis")
 RAISES = ("pkey_writes", "cr0_writes")  # counters of which a protected run must have some
 KEYED = ("pages_keyed", "pool_used")  # of kpkeys/stats: since the region began, and now
 SILENT = ("syscall", "lseek", "gate-")  # regions that change no page table
-ALLOCATING = ("fork", "touch", "exec", "kernbench", "kernbench-gcc")  # regions that take new page tables
+ALLOCATING = ("fork", "touch", "exec", "kernbench", "lm-")  # regions that take new page tables
 
 Counters = Mapping[str, int]
 

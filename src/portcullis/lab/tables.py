@@ -174,6 +174,7 @@ def _order(name: str) -> tuple[int, str, int]:
         "touch",
         "mprotect",
         "exec",
+        "lm-",
         "vmalloc",
         "vm-map",
         "syscall",
