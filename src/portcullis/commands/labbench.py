@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,8 @@ from portcullis.lab.expected import DESIGN, QUICK, Expected, differences, dump_e
 from portcullis.lab.jobs import LANE, VARIANTS, Job, choose_jobs, with_tlb
 from portcullis.lab.profile import Profile
 from portcullis.lab.results import DESIGNS, dump_result
-from portcullis.lab.tables import UNEVEN, Cell, Table, make_table
-from portcullis.lab.text import event_name, percent_range, time_range
+from portcullis.lab.tables import UNEVEN, Line, Table, base_takes, make_table, overhead_said
+from portcullis.lab.text import event_name
 
 EXPECTED = Path(__file__).parents[1] / "data" / "expected-counts.toml"
 
@@ -182,41 +183,53 @@ def lab_json(outcomes: list[Outcome]) -> dict[str, object]:
 def print_table(shown: Table) -> None:
     """Overheads of one variant on one CPU; what a design is not shown for is said below."""
     profile = shown.profile
+    title = f"{profile.title}{', ' + shown.variant if shown.variant else ''}"
     designs = [design for design in DESIGNS if any(design in line.cells for line in shown.lines)]
-    table(
-        f"{profile.title}{', ' + shown.variant if shown.variant else ''}: overhead over the unprotected kernel",
-        ("region", "base takes", *designs),
-        [
-            (
-                line.region,
-                time_range(profile, line.base_price.cycles) + (" and more" if line.lacks else ""),
-                *(_overhead(line.cells.get(design)) for design in designs),
-            )
-            for line in shown.lines
-        ],
-    )
+    if shown.lines:
+        table(
+            f"{title}: overhead over the kernel without protection",
+            ("region", "base", "takes", *designs),
+            [
+                (
+                    line.region,
+                    line.base,
+                    base_takes(profile, line),
+                    *(overhead_said(line.cells.get(design)) for design in designs),
+                )
+                for line in shown.lines
+            ],
+        )
+    else:
+        print_line(f"{title}: no table, for no region was counted with a design that can be shown and with its base")
+    for line in _notes(shown):
+        print_line(f"  {line}")
+
+
+def _notes(shown: Table) -> Iterator[str]:
+    """What the numbers of a table rest on, and which are missing."""
+    if shown.borrowed:
+        whens = sorted(result.when for result in shown.borrowed)
+        yield f"prices and bases that were not counted now are of {len(whens)} results of {whens[0]} to {whens[-1]}"
     for design, reason in shown.refused.items():
-        print_line(f"  {design} is not shown: {reason}")
+        yield f"{design} is not shown: {reason}"
     for fitted in shown.fitted:
         if fitted.cycles is None:
-            print_line(f"  no price of {event_name(fitted.event)}: {fitted.why}")
+            yield f"no price of {event_name(fitted.event)}: {fitted.why}"
         else:
-            print_line(f"  fitted to {fitted.row}: {event_name(fitted.event)} {fitted.said}")
+            yield f"fitted to {fitted.row}: {event_name(fitted.event)} {fitted.said}"
     for line in shown.lines:
-        for name, spread in line.spreads():
-            if spread > UNEVEN:
-                print_line(f"  {line.region} {name}: rounds differ by {spread:.0%} in their instructions")
-        for cell in line.cells.values():
-            for even in cell.break_even:
-                if even.cycles is not None:
-                    most = f"{event_name(even.event)} cost at most {even.cycles:.3g} cycles"
-                    print_line(f"  {line.region} {cell.design} is below {even.limit:.2%} if {most}")
+        yield from _notes_of(line)
 
 
-def _overhead(cell: Cell | None) -> str:
-    if cell is None or cell.overhead is None:
-        return "-"
-    return percent_range(cell.overhead.range) + (" and more" if cell.overhead.unknown else "")
+def _notes_of(line: Line) -> Iterator[str]:
+    for name, spread in line.spreads():
+        if spread > UNEVEN:
+            yield f"{line.region} {name}: rounds differ by {spread:.0%} in their instructions"
+    for cell in line.cells.values():
+        for even in cell.break_even:
+            if even.cycles is not None:
+                most = f"{event_name(even.event)} cost at most {even.cycles:.3g} cycles"
+                yield f"{line.region} {cell.design} is below {even.limit:.2%} if {most}"
 
 
 # --- the expectations ------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ QUOTED = (
     "published-table-",
     "targets-",
     "misses-table",
-    *(f"{kind}-{cpu}" for kind in ("overhead", "gates-table") for cpu in ("graviton3", "xeon-pks")),
+    *(f"{kind}-{cpu}" for kind in ("overhead", "overhead-own", "gates-table") for cpu in ("graviton3", "xeon-pks")),
 )
 MODELLED = "-tlb-"  # in names of tables whose machine had the model of a TLB, which costs nothing there
 MOST_VALUES = 4

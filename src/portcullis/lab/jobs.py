@@ -81,6 +81,7 @@ class Variant:
     benchmarks: tuple[str, ...] = tuple(BENCHMARKS)
     designs: tuple[str, ...] = DESIGNS
     tlb: str = ""  # profile whose TLB is modelled
+    stock: str | None = None  # variant of the stock kernel to compare with, if not the one of this name
 
 
 PLAIN = Variant("", "as the kernel chooses")
@@ -92,7 +93,11 @@ VARIANTS = {
     "x86": (
         PLAIN,
         Variant(
-            "wp", "write protection instead of keys", {"backend": "wp"}, designs=("per-write", "rfc", "portcullis")
+            "wp",
+            "write protection instead of keys",
+            {"backend": "wp"},
+            designs=("per-write", "rfc", "portcullis"),
+            stock="",
         ),
         Variant("pti-off", "page tables not isolated", {"pti": False}, _ISOLATED),
         Variant("pti-on", "page tables isolated", {"pti": True}, _ISOLATED),
@@ -107,6 +112,7 @@ VARIANTS = {
             {"append": "kpkeys_pauth=off"},
             ("fork", "vmalloc", "vm-map-ram", "touch", "exec", "calls", "kernbench"),
             ("off", "portcullis"),
+            stock="",
         ),
         *(
             Variant(
@@ -115,6 +121,7 @@ VARIANTS = {
                 {"append": f"{words} kpkeys_pauth=off"},
                 ("fork", "munmap", "vmalloc", "vm-map-ram", "touch", "exec", "kernbench"),
                 ("off", "portcullis"),
+                stock="",
             )
             for name, words, what in (
                 ("late-lower", "kpkeys=late-lower", "no barrier where a section ends"),
@@ -213,6 +220,17 @@ def choose_jobs(
         and design in variant.designs
         and benchmark.name in variant.benchmarks
     )
+
+
+def stock_variant(arch: str, variant: str) -> str:
+    """The variant of the stock kernel that a variant is compared with: the plain one where a switch is ours alone."""
+    found = next((each for each in VARIANTS[arch] if each.name == variant), PLAIN)
+    return variant if found.stock is None else found.stock
+
+
+def has_stock(region: str) -> bool:
+    """Whether the stock kernel can run a region at all."""
+    return any("stock" in each.designs for each in BENCHMARKS.values() if region in each.regions)
 
 
 def with_tlb(jobs: Iterable[Job], options: Mapping[str, str]) -> tuple[Job, ...]:

@@ -4,7 +4,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from portcullis.lab.jobs import TLB_BLOCKS, TLB_PAGES
+from portcullis.lab.grids import Grid, Part, Plot
+from portcullis.lab.jobs import BENCHMARKS, TLB_BLOCKS, TLB_PAGES, has_stock
 from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
 from portcullis.lab.pricing import Range
 from portcullis.lab.profile import Cost, Profile
@@ -16,13 +17,24 @@ from portcullis.lab.published import (
     Counted,
     Row,
     Target,
-    compare,
+    compare_ends,
     misses_per_thousand,
-    targets,
+    targets_ends,
 )
 from portcullis.lab.results import BASES, DESIGNS, Result
-from portcullis.lab.tables import GATE, UNEVEN, Cell, Line, Table, accept, make_table, own_variants
-from portcullis.lab.text import event_name, nanoseconds, percent_range, time_range
+from portcullis.lab.tables import (
+    GATE,
+    UNEVEN,
+    Cell,
+    Line,
+    Table,
+    accept,
+    base_takes,
+    make_table,
+    overhead_said,
+    own_variants,
+)
+from portcullis.lab.text import event_name, nanoseconds, time_range
 
 MOST_SERIES = 7  # events that a plot tells apart
 # Variants held against targets, and what they are called there.
@@ -33,46 +45,12 @@ SWITCHES = {
     "late-raise": "and late-raise",
     "late": "and both",
 }
+REGIONS = {region for benchmark in BENCHMARKS.values() for region in benchmark.regions}
 SMALL = 0.05  # points that are not worth a word
 PRICED = (
     "Events counted by an emulator, priced for real CPUs. No time here was measured: each figure is a number of "
     "events, times what one costs according to a source that is named below."
 )
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table: `example` reads one of its rows to the reader."""
-
-    id: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    example: str
-    links: tuple[str, ...] = ()  # for the last column, one for each row
-
-
-@dataclass(frozen=True)
-class Plot:
-    """A plot: `series` names its colours, in order unless `colours` has their numbers."""
-
-    id: str
-    title: str
-    svg: str
-    series: tuple[str, ...]
-    example: str
-    colours: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Part:
-    """A section of the page."""
-
-    id: str
-    title: str
-    notes: tuple[str, ...]
-    grids: tuple[Grid, ...] = ()
-    plots: tuple[Plot, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -86,8 +64,11 @@ class Page:
     lead: str = PRICED
 
 
-def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iterable[Row]) -> Page:
-    """The report of all results at hand; raises ValueError when there is nothing to report."""
+def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iterable[Row], counts: str = "") -> Page:
+    """The report of all results at hand; raises ValueError when there is nothing to report.
+
+    `counts` says where they are from.
+    """
     results, rows = tuple(results), tuple(rows)
     parts: list[Part] = []
     for profile in sorted(profiles, key=_with_figures_first):
@@ -97,13 +78,14 @@ def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iter
         parts += [part for table in tables if (part := _overheads(table))]
         parts += _published(profile, rows, own, tables)
         if any(table.lines for table in tables):
-            parts.append(_prices(tables[0].profile, profile))
+            parts.append(_prices(tables[0].profiles, profile))
     if not parts:
         raise ValueError("no result can be shown: run ./portcullis bench first")
     parts += [part for part in [_misses(results)] if part]
     parts.append(_counts(results))
     commands = tuple(dict.fromkeys(result.command for result in results))
-    return Page("What protection costs", _environment(results), commands, tuple(parts))
+    environment = (*_environment(results), *([("counts", counts)] if counts else []))
+    return Page("What protection costs", environment, commands, tuple(parts))
 
 
 def _with_figures_first(profile: Profile) -> tuple[int, str]:
@@ -152,7 +134,10 @@ def _overheads(table: Table) -> Part | None:
             f"Rounds of one run differ in their instructions, so that these rows say little: {', '.join(uneven)}."
         )
     title = f"{table.profile.title}{', ' + table.variant if table.variant else ''}"
-    grids = [_overhead_grid(table, lines)] if lines else []
+    compared = [line for line in lines if has_stock(line.region) or line.region not in REGIONS]
+    others = [line for line in lines if line not in compared]
+    grids = [_overhead_grid(table, compared)] if compared else []
+    grids += [_overhead_grid(table, others, own=True)] if others else []
     even = _break_even_grid(table, lines)
     plots = [*_ingredient_plots(table, lines), *_size_plots(table, lines), *_gate_plots(table, gates)]
     switches = [_gate_grid(table, gates)] if gates else []
@@ -164,13 +149,14 @@ def _designs(lines: Iterable[Line]) -> list[str]:
     return [design for design in DESIGNS if any(design in line.cells for line in lines)]
 
 
-def _overhead_grid(table: Table, lines: list[Line]) -> Grid:
+def _overhead_grid(table: Table, lines: list[Line], own: bool = False) -> Grid:
+    """`own`: of operations that the stock kernel cannot repeat, so that kpkeys=off is the base."""
     designs = _designs(lines)
     rows = tuple(
         (
             line.region,
-            time_range(table.profile, line.base_price.cycles) + (" and more" if line.lacks else ""),
-            *(_percent(line.cells.get(design)) for design in designs),
+            base_takes(table.profile, line),
+            *(overhead_said(line.cells.get(design)) for design in designs),
         )
         for line in lines
     )
@@ -179,14 +165,20 @@ def _overhead_grid(table: Table, lines: list[Line]) -> Grid:
     design = designs[-1] if designs[-1] in first.cells else next(iter(first.cells))
     example = (
         f"One operation of {first.region} takes {rows[number][1]} on the kernel without protection "
-        f"({first.base}); with "
-        f"{design} it takes {_percent(first.cells[design])} longer. The two ends are those of the prices, not "
-        "of repeated "
-        "measurements. “And more” says that something counted has no known price."
+        f"({first.base}); {design} adds {overhead_said(first.cells[design])}. The two ends are those of the prices, "
+        "not of repeated measurements. “And more” says that something counted has no known price; a dash with a number "
+        "of writes, that what opens the gate has none, so that there is no sum."
     )
+    if any(line.fitted or cell.fitted for line in lines for cell in line.cells.values()):
+        example += " “Fitted” cells agree by construction: a price was made from a published figure to give them."
+    if own:
+        example += (
+            " The stock kernel has no command that repeats these. Barriers behind entries of the kernel are counted "
+            "alike in all columns: one behind a run of them."
+        )
     return Grid(
-        f"overhead-{_key(table)}",
-        "Overhead over the unprotected kernel",
+        f"overhead-{'own-' if own else ''}{_key(table)}",
+        "Over kpkeys=off" if own else "Overhead over the stock kernel",
         ("benchmark", "without", *designs),
         rows,
         example,
@@ -196,12 +188,6 @@ def _overhead_grid(table: Table, lines: list[Line]) -> Grid:
 def _telling(lines: list[Line]) -> int:
     """The line that an example is best given with."""
     return next((number for number, line in enumerate(lines) if line.region == "fork-h0"), 0)
-
-
-def _percent(cell: Cell | None) -> str:
-    if cell is None or cell.overhead is None:
-        return "–"
-    return percent_range(cell.overhead.range) + (" and more" if cell.overhead.unknown else "")
 
 
 def _break_even_grid(table: Table, lines: list[Line]) -> Grid | None:
@@ -236,7 +222,10 @@ def _break_even_grid(table: Table, lines: list[Line]) -> Grid | None:
 def _ingredient_plots(table: Table, lines: list[Line]) -> list[Plot]:
     """One plot for what costs little and one for what costs much, so that both can be read."""
     cells = [
-        (line, cell) for line in lines for cell in line.cells.values() if cell.overhead and cell.design not in BASES
+        (line, cell)
+        for line in lines
+        for cell in line.cells.values()
+        if cell.overhead and cell.design not in BASES and not cell.unpriced
     ]
     groups = (
         (
@@ -290,7 +279,7 @@ def _size_plots(table: Table, lines: list[Line]) -> list[Plot]:
         words = line.region.split("-")
         if words[0] == "vmalloc" and words[1][1:].isdigit() and words[2] == "h0":
             for cell in line.cells.values():
-                if cell.overhead and cell.design not in BASES:
+                if cell.overhead and cell.design not in BASES and not cell.unpriced:
                     found.setdefault(cell.design, []).append((float(words[1][1:]), 100 * cell.overhead.range.middle))
     curves_of = {design: sorted(points) for design, points in found.items() if len(points) > 1}
     batched = {design: points for design, points in curves_of.items() if design != "per-write"}
@@ -319,7 +308,7 @@ def _gate_grid(table: Table, gates: list[Line]) -> Grid:
     rows = tuple(
         (
             line.region.removeprefix(GATE),
-            time_range(table.profile, line.base_price.cycles),
+            "–" if line.unpriced else time_range(table.profile, line.base_price.cycles),
             ", ".join(f"{count:.3g} {event_name(event)}" for event, count in line.base_price.unknown.items()) or "–",
         )
         for line in gates
@@ -327,7 +316,8 @@ def _gate_grid(table: Table, gates: list[Line]) -> Grid:
     name, takes, lacks = rows[0]
     example = (
         f"{name}, there and back, takes {takes} and, beyond that, what has no known price: {lacks}. "
-        "Instructions of a switch are priced as those of a short loop."
+        "Instructions of a switch are priced as those of a short loop. A dash: the event that the switch is has no "
+        "price."
     )
     columns = ("switch", "takes", "and what has no price")
     return Grid(f"gates-table-{_key(table)}", "One switch of protection and back", columns, rows, example)
@@ -338,7 +328,7 @@ def _gate_plots(table: Table, gates: list[Line]) -> list[Plot]:
     profile, spans, lacking = table.profile, [], []
     for line in gates:
         name, cycles = line.region.removeprefix(GATE), line.base_price.cycles
-        if cycles.high > 0:
+        if cycles.high > 0 and not line.unpriced:
             spans.append(Span(name, {"time": (profile.ns(cycles.low), profile.ns(cycles.high))}))
         if line.lacks:
             lacking.append(f"{name} ({', '.join(event_name(event) for event in line.lacks)})")
@@ -357,14 +347,14 @@ def _gate_plots(table: Table, gates: list[Line]) -> list[Plot]:
 # --- published -------------------------------------------------------------------------------------------------
 def _published(profile: Profile, rows: tuple[Row, ...], results: list[Result], tables: list[Table]) -> list[Part]:
     accepted = [each for variant in SWITCHES for each in accept(results, variant)[0]]
-    settled = next((table.profile for table in tables), profile)
+    settled = next((table.profiles for table in tables), (profile,))
     counted = Counted([*accepted, *own_variants(results, rows)])
-    found = compare(settled, rows, counted)
+    found = compare_ends(settled, rows, counted)
     shown = [each for each in found if each.ours]
     if not shown:
         return []
     source = found[0].row.source
-    notes = [f"{source.title}. {source.cpu}.", source.note]
+    notes = [f"{source.title}. {source.cpu}.", source.note, source.unchecked and f"Not rechecked: {source.unchecked}"]
     missing = [each.row.id for each in found if not each.ours]
     if missing:
         notes.append(f"Not counted, so not compared: {', '.join(missing)}.")
@@ -392,11 +382,13 @@ def _published_grid(profile: Profile, shown: list[Comparison]) -> Grid:
     extra: tuple[str, ...] = ()
     if regional:
         extra = ("own base", "own base / theirs", "of it instructions", "cycles an instruction", "Portcullis")
+        extra += ("Portcullis / our rfc",)
         example += (
             " “Ours” has one price for all instructions. “Own base” takes the time of the unprotected operation from "
             "the published figure without batching, so that the batched ones of the same benchmark are predictions of "
             "another kind; the price of an instruction which that means is beside it. “Portcullis” is what this "
-            "project costs at the same prices over the same base."
+            "project costs at the same prices over the same base, and beside it the ratio to our own kernel of the "
+            "batched design."
         )
     columns = ("figure", "published", "ours", "ours / theirs", "kind", *extra, "what is between them")
     return Grid(f"published-table-{profile.name}", "Row by row", columns, rows, example)
@@ -406,7 +398,7 @@ def _published_row(each: Comparison, regional: bool) -> tuple[str, ...]:
     row = each.row
     cells = (
         row.id.split("/", 1)[1],
-        row.said + (f" ({row.mark})" if row.mark else ""),
+        row.said + (f" ({row.mark})" if row.mark else "") + (", not rechecked" if row.source.unchecked else ""),
         _ours(each),
         _against_theirs(each.factor, each.points),
         "fitted" if each.fitted else "predicted",
@@ -419,35 +411,43 @@ def _published_row(each: Comparison, regional: bool) -> tuple[str, ...]:
             _ends(each.instructions, " points") if each.instructions else "–",
             f"{each.cycles:.2f}" if own and each.cycles is not None else "–",
             _ends(each.ours_here, "%") if each.ours_here and not settles else "–",
+            _ratio(each.ours_here, each.rfc_here) if not settles else "–",
         )
     return (*cells, _between(each))
 
 
-def _target_grids(profile: Profile, rows: tuple[Row, ...], counted: Counted) -> list[Grid]:
+def _ratio(one: Range | None, other: Range | None) -> str:
+    return f"{one.middle / other.middle:.2f}" if one and other and other.middle > 0 else "–"
+
+
+def _target_grids(profiles: tuple[Profile, ...], rows: tuple[Row, ...], counted: Counted) -> list[Grid]:
     variants = [name for name in SWITCHES if any(key[3] == name for key in counted.regions)]
-    found = targets(profile, rows, counted, variants)
+    found = targets_ends(profiles, rows, counted, variants)
     if not found:
         return []
     lines = tuple(_target_row(each, variants) for each in found)
-    name, said, most, plain, *_ = lines[0]
+    name, said, _, most, plain, *_ = lines[0]
     example = (
         f"{name}: published with batching {said}; design portcullis is to cost {most} at most, and costs {plain}. "
         "Half of what is published where that is above 3%. Same prices and base as “Portcullis” above. "
-        "The keys of pointer authentication are hidden in the first column of ours only: the source does not hide them."
+        "The keys of pointer authentication are hidden in the first column of ours only: the source hides none. "
+        "“Our rfc” is our own kernel of the published design at the same prices."
     )
-    columns = ("figure", "published", "target", *(SWITCHES[name] for name in variants))
-    return [Grid(f"targets-{profile.name}", "Portcullis against the batched figures", columns, lines, example)]
+    columns = ("figure", "published", "our rfc", "target", *(SWITCHES[name] for name in variants))
+    return [Grid(f"targets-{profiles[0].name}", "Portcullis against the batched figures", columns, lines, example)]
 
 
 def _target_row(each: Target, variants: list[str]) -> tuple[str, ...]:
     name = each.row.id.split("/")[1]
     cells = (_ends(each.found[variant], "%") if variant in each.found else "–" for variant in variants)
-    return (name, each.row.said, f"{each.most:.1f}%", *cells)
+    return (name, each.row.said, _ends(each.rfc, "%") if each.rfc else "–", f"{each.most:.1f}%", *cells)
 
 
 def _between(each: Comparison) -> str:
     """What the row says itself, what was done to its counts, and what the exceptions of the source could add."""
     words = [each.row.why, *(f"Counted with {LIKE[name]}." for name in each.row.like)]
+    if each.row.region in REGIONS and not has_stock(each.row.region):
+        words.append("Over kpkeys=off: the stock kernel cannot repeat it.")
     if each.uncorrected:
         words.append(f"As Linux 6.12 is: {_ends(each.uncorrected, '%')}.")
     if each.restores >= SMALL:
@@ -498,7 +498,7 @@ def _published_plots(profile: Profile, shown: list[Comparison]) -> list[Plot]:
 
 
 # --- prices and counts -----------------------------------------------------------------------------------------
-def _prices(settled: Profile, profile: Profile) -> Part:
+def _prices(settled: tuple[Profile, ...], profile: Profile) -> Part:
     rows, links = [], []
     for event, cost in profile.costs.items():
         source = cost.source
@@ -506,7 +506,7 @@ def _prices(settled: Profile, profile: Profile) -> Part:
             source.text,
             *(["an estimate: " + source.note] if source.estimate else [source.note] if source.note else []),
         ]
-        rows.append((event_name(event), _price(settled.costs[event], cost), ". ".join(words)))
+        rows.append((event_name(event), _price([each.costs[event] for each in settled], cost), ". ".join(words)))
         links.append(source.url)
     example = (
         f"One of {rows[0][0]} costs {rows[0][1]} on this CPU. An estimate is taken from another CPU or event, "
@@ -521,11 +521,12 @@ def _prices(settled: Profile, profile: Profile) -> Part:
     return Part(f"prices-{profile.name}", f"Prices: {profile.title}", (clock,), (grid,))
 
 
-def _price(settled: Cost, cost: Cost) -> str:
+def _price(settled: list[Cost], cost: Cost) -> str:
     if cost.fit:
-        if settled.low is None:
+        if any(each.low is None for each in settled):
             return f"not settled ({cost.fit})"
-        low, high = (f"{end:.3g}" for end in settled.range)
+        low = f"{min(each.range[0] for each in settled):.3g}"
+        high = f"{max(each.range[1] for each in settled):.3g}"
         return f"{low if low == high else f'{low} to {high}'} cycles, fitted to {cost.fit}"
     if cost.within:
         return f"within {event_name(cost.within)}"

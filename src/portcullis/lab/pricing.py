@@ -37,7 +37,10 @@ class Ingredient:
 
 @dataclass(frozen=True)
 class Price:
-    """Time of one operation in cycles; `unknown` has the events that it lacks, with how many, if they matter."""
+    """Time of one operation in cycles; `unknown` has the events that it lacks, with how many, if they matter.
+
+    An event with nothing but a floor is in both: the time has the floor, and may be more.
+    """
 
     cycles: Range
     ingredients: tuple[Ingredient, ...]
@@ -47,11 +50,11 @@ class Price:
 def price(counters: Counts, profile: Profile) -> Price:
     """What counted events cost on a CPU; those of unknown price are left out and named."""
     counts = priced_counts(counters, profile.arch)
-    unknown = {event: count for event, count in counts.items() if not profile.costs[event].known}
+    unknown = {event: count for event, count in counts.items() if not profile.costs[event].full}
     ingredients = tuple(
         Ingredient(event, count, Range(low, high), Range(count * low, count * high))
         for event, count in counts.items()
-        if event not in unknown
+        if profile.costs[event].known
         for low, high in [profile.costs[event].range]
     )
     total = Range(sum(each.cycles.low for each in ingredients), sum(each.cycles.high for each in ingredients))
@@ -81,7 +84,7 @@ def overhead(design: Counts, base: Counts, profile: Profile) -> Overhead | None:
     unknown = {
         event: of_design.get(event, 0) - of_base.get(event, 0)
         for event in {**of_design, **of_base}
-        if not profile.costs[event].known and of_design.get(event, 0) != of_base.get(event, 0)
+        if not profile.costs[event].full and of_design.get(event, 0) != of_base.get(event, 0)
     }
     middle = {event: sum(profile.costs[event].range) / 2 for event in events}
     whole = sum(of_base.get(event, 0) * middle[event] for event in events)

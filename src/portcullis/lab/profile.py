@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 # Instructions that a design has beyond its base: a guard's, which are few, straight-line, and in the caches.
 ADDED = "added_instructions"
+# Writes of the pkey register (arm64) that no ISB can have followed, because there are fewer ISBs than writes.
+LONE = "lone_writes"
 # What has a price, by architecture. Returns from exceptions are in the price of the exception, and the serialising
 # instructions of x86 are counted once more under a name of their own.
 _BOTH = (
@@ -26,7 +28,7 @@ _BOTH = (
 )
 PRICED = {
     "x86": (*_BOTH, "cr0_writes", "cr3_writes", "wrmsr", "tlbi_page", "full_flush"),
-    "arm64": (*_BOTH, "ttbr_writes", "sctlr_writes", "isb", "dsb", "tlbi_local", "tlbi_broadcast"),
+    "arm64": (*_BOTH, LONE, "ttbr_writes", "sctlr_writes", "isb", "dsb", "tlbi_local", "tlbi_broadcast"),
 }
 FULL_FLUSHES = ("tlbi_asid", "tlbi_all", "tlbi_range")  # of x86: CR3 and INVPCID
 UNITS = ("cycles", "ns")
@@ -47,8 +49,9 @@ class Source:
 class Cost:
     """Price of one event, in cycles beyond those of one instruction.
 
-    Exactly one of these: `low` and `high`; `unknown`; `within`, another event whose price includes this one; `fit`, the
-    published row that it is made to reproduce.
+    Exactly one of these: `low` and `high`; a floor, of which `low` and `high` are both ends and `open` says that it may
+    be more; `unknown`; `within`, another event whose price includes this one; `fit`, the published row that it is made
+    to reproduce. `last` is what a fit gave when its row was counted last, on `last_when`, for when it is not.
     """
 
     source: Source
@@ -58,11 +61,21 @@ class Cost:
     fit: str = ""
     fit_each: str = ""  # regions with a significant published row of this design have a price of their own, from it
     given: str = ""  # low and high as the source has them, with their unit
+    open: bool = False
+    anchor: bool = False  # fitted prices are solved at both ends of this one: only its ratio to them matters
+    last: tuple[float, float] | None = None
+    last_each: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by region and level
+    last_when: str = ""
 
     @property
     def known(self) -> bool:
         """Whether there is a price, if only a zero one because another event includes it."""
         return self.low is not None or bool(self.within)
+
+    @property
+    def full(self) -> bool:
+        """Whether the price is known to its upper end."""
+        return self.known and not self.open
 
     @property
     def unknown(self) -> bool:
@@ -102,6 +115,7 @@ class Profile:
     tlb: Tlb | None
     note: str = ""
     by_region: Mapping[tuple[str, str], float] = field(default_factory=dict)  # an instruction, by region and level
+    scale: float = 1.0  # of the anchor above its low end, and so of prices that were fitted before
 
     def ns(self, cycles: float) -> float:
         """Cycles as nanoseconds."""
@@ -116,6 +130,17 @@ class Profile:
         """The same CPU in one region, which may have a price of its own for an instruction."""
         own = self.by_region.get((region, level))
         return self if own is None else self.with_cost("instructions", own)
+
+    def ends(self) -> "tuple[Profile, ...]":
+        """The same CPU with its anchor at the low and at the high end; itself when it has none."""
+        for event, cost in self.costs.items():
+            if cost.anchor and cost.low and cost.high and cost.low < cost.high:
+                scales = (1.0, cost.high / cost.low)
+                return tuple(
+                    replace(self.with_cost(event, end), scale=scale)
+                    for end, scale in zip((cost.low, cost.high), scales, strict=True)
+                )
+        return (self,)
 
     @property
     def straight(self) -> "Profile":
@@ -186,9 +211,11 @@ def _source(entry: Mapping[str, object]) -> Source:
 
 
 def _cost(event: str, entry: Mapping[str, object], mhz: float, rows: set[str]) -> Cost:
-    kinds = [kind for kind in ("low", "unknown", "within", "fit") if kind in entry and entry[kind] is not False]
+    kinds = [
+        kind for kind in ("low", "floor", "unknown", "within", "fit") if kind in entry and entry[kind] is not False
+    ]
     if len(kinds) != 1:
-        raise ValueError(f"{event} needs one of low and high, unknown, within, fit; it has {kinds or 'none'}")
+        raise ValueError(f"{event} needs one of low and high, floor, unknown, within, fit; it has {kinds or 'none'}")
     if kinds == ["unknown"]:
         return Cost(Source("nobody says", note=str(entry.get("note", ""))))
     source = _source(entry)
@@ -198,8 +225,25 @@ def _cost(event: str, entry: Mapping[str, object], mhz: float, rows: set[str]) -
         row = str(entry["fit"])
         if row not in rows:
             raise ValueError(f"{event} is fitted to {row!r}, which is no published row")
-        return Cost(source, fit=row, fit_each=str(entry.get("fit_each", "")))
-    return _range(event, entry, mhz, source)
+        return replace(_last(event, entry, source), fit=row, fit_each=str(entry.get("fit_each", "")))
+    if kinds == ["floor"]:
+        found = _range(event, {**entry, "low": entry["floor"], "high": entry["floor"]}, mhz, source)
+        return replace(found, open=True, given=f"{found.given} or more")
+    return replace(_range(event, entry, mhz, source), anchor=bool(entry.get("anchor", False)))
+
+
+def _last(event: str, entry: Mapping[str, object], source: Source) -> Cost:
+    """What a fit gave when its row was counted last, in cycles."""
+    if "last" not in entry:
+        return Cost(source)
+    if not entry.get("last_when"):
+        raise ValueError(f"{event} has a last price and no last_when")
+    low, high = (float(end) for end in entry["last"])  # type: ignore[attr-defined]
+    each = {}
+    for name, cycles in dict(entry.get("last_each", {})).items():  # type: ignore[call-overload]
+        region, _, level = name.partition("/")
+        each[region, level] = float(cycles)
+    return Cost(source, last=(low, high), last_each=each, last_when=str(entry["last_when"]))
 
 
 def _range(event: str, entry: Mapping[str, object], mhz: float, source: Source) -> Cost:
@@ -219,4 +263,5 @@ def priced_counts(counters: Mapping[str, float], arch: str) -> dict[str, float]:
     """Of all counters those that have a price, each event once."""
     counts = dict(counters)
     counts["full_flush"] = sum(counters.get(name, 0) for name in FULL_FLUSHES)
+    counts[LONE] = max(0, counters.get("pkey_writes", 0) - counters.get("isb", 0))
     return {event: counts[event] for event in PRICED[arch] if counts.get(event)}

@@ -40,6 +40,7 @@ class Published:
     cpu: str
     url: str
     note: str = ""
+    unchecked: str = ""  # why its figures could not be looked at again
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,13 @@ def parse_published(text: str) -> tuple[Row, ...]:
     try:
         data = tomllib.loads(text)
         sources = {
-            entry["id"]: Published(entry["id"], entry["title"], entry["cpu"], entry["url"], entry.get("note", ""))
+            entry["id"]: Published(
+                entry["id"],
+                entry["title"],
+                entry["cpu"],
+                entry["url"],
+                *(entry.get(word, "") for word in ("note", "unchecked")),
+            )
             for entry in data["source"]
         }
         rows = tuple(_row(entry, sources) for entry in data["row"])
@@ -166,12 +173,14 @@ class Fitted:
     cycles: float | None
     why: str = ""
     high: float | None = None
+    when: str = ""  # of counts that are not there any more
 
     @property
     def said(self) -> str:
         """The price in words."""
         low, high = (f"{end:.3g}" for end in (self.cycles or 0.0, self.cycles if self.high is None else self.high))
-        return f"{low if low == high else f'{low} to {high}'} cycles"
+        words = f"{low if low == high else f'{low} to {high}'} cycles"
+        return f"{words} (from counts of {self.when}, which are not kept; {self.why})" if self.when else words
 
 
 def as_in_source(row: Row, counted: Counted, arch: str) -> tuple[Counts | None, Counts | None]:
@@ -185,11 +194,16 @@ def as_in_source(row: Row, counted: Counted, arch: str) -> tuple[Counts | None, 
     base = counted.base(arch, row.region, row.variant, row.level)
     if "runs" in row.like and design and base:
         own = counted.counters(arch, row.region, OWN_DESIGN, row.variant, row.level)
-        surplus = max(0.0, base.get("dsb", 0.0) - own.get("dsb", 0.0)) if own else 0.0
-        design, base = (_less(each, {"dsb": surplus, "isb": surplus}) for each in (design, base))
+        design, base = (without_surplus(each, base, own) for each in (design, base))
     if "pcid" in row.like and design:
         design = {name: value for name, value in design.items() if name not in FULL_FLUSHES}
     return design, base
+
+
+def without_surplus(counters: Counts, base: Counts, own: Counts | None) -> Counts:
+    """Counters without the barriers that Linux 6.12 has more than one behind a run of entries of the kernel."""
+    surplus = max(0.0, base.get("dsb", 0.0) - own.get("dsb", 0.0)) if own else 0.0
+    return _less(counters, {"dsb": surplus, "isb": surplus})
 
 
 def _less(counters: Counts, surplus: Counts) -> dict[str, float]:
@@ -205,7 +219,7 @@ def settle(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Pro
     for _ in range(MOST_ROUNDS):
         before = dict(fitted)
         for event, row in wanted.items():
-            fitted[event] = _solve(profile, event, row, counted)
+            fitted[event] = _or_last(_solve(profile, event, row, counted), profile)
             profile = profile.with_cost(event, fitted[event].cycles, fitted[event].high)
         profile = _by_region(profile, rows, counted)
         if before and all(_same(fitted[event].cycles, before[event].cycles) for event in wanted):
@@ -218,13 +232,30 @@ def _by_region(profile: Profile, rows: Iterable[Row], counted: Counted) -> Profi
     cost = profile.costs["instructions"]
     if not cost.fit_each:
         return profile
-    found = {}
+    found = {where: cycles * profile.scale for where, cycles in cost.last_each.items()}
     for row in rows:
         if row.source.id == cost.fit.split("/")[0] and row.design == cost.fit_each and row.mark:
             price_here = _solve(profile, "instructions", row, counted).cycles
             if price_here is not None:
                 found[row.region, row.level] = price_here
     return replace(profile, by_region=found)
+
+
+def _or_last(found: Fitted, profile: Profile) -> Fitted:
+    """What the fit gave when its row was counted last, if it cannot be solved now."""
+    cost = profile.costs[found.event]
+    if found.cycles is not None or cost.last is None:
+        return found
+    low, high = (end * profile.scale for end in cost.last)
+    return replace(found, cycles=low, high=high, when=cost.last_when)
+
+
+def settle_ends(
+    profile: Profile, rows: Iterable[Row], counted: Counted
+) -> tuple[tuple[Profile, tuple[Fitted, ...]], ...]:
+    """settle() at each end of the price that the fitted ones hang on."""
+    rows = tuple(rows)
+    return tuple(settle(end, rows, counted) for end in profile.ends())
 
 
 def _same(one: float | None, other: float | None) -> bool:
@@ -265,8 +296,9 @@ class Comparison:
     `fitted` rows settled a price and prove nothing. Of percentages there is more: `uncorrected` is ours before it was
     made like the source, `own_base` is ours where an instruction has the price that the region's row without batching
     settles, `instructions` is what instructions added are of that, `ours_here` is what design portcullis costs at the
-    same prices, over the same base. `cycles` is that price. `restores` is what it would add at most, in points, if each
-    exception wrote the register with a barrier, as the source does.
+    same prices, over the same base, and `rfc_here` our design rfc. `cycles` is that price.
+    `restores` is what it would add at most, in points, if each exception wrote the register with a barrier, as the
+    source does.
     """
 
     row: Row
@@ -279,6 +311,7 @@ class Comparison:
     own_base: Range | None = None
     instructions: Range | None = None
     ours_here: Range | None = None
+    rfc_here: Range | None = None
     cycles: float | None = None
     restores: float = 0.0
 
@@ -319,6 +352,30 @@ def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comp
     return _with_own_base(Comparison(row, ours_or_none, *_against(row, ours_or_none), fitted), profile, counted)
 
 
+def compare_ends(profiles: Iterable[Profile], rows: Iterable[Row], counted: Counted) -> tuple[Comparison, ...]:
+    """compare() with each of the profiles; figures span what all of them give."""
+    rows = tuple(rows)
+    found = [compare(profile, rows, counted) for profile in profiles]
+    return tuple(_spanned(each) for each in zip(*found, strict=True))
+
+
+def _spanned(found: tuple[Comparison, ...]) -> Comparison:
+    first = found[0]
+    ranges = {
+        name: span([getattr(each, name) for each in found])
+        for name in ("ours", "uncorrected", "own_base", "instructions", "ours_here", "rfc_here")
+    }
+    factor, points = _against(first.row, ranges["ours"]) if ranges["ours"] else (None, None)
+    restores = max(each.restores for each in found)
+    return replace(first, **ranges, factor=factor, points=points, restores=restores)
+
+
+def span(ranges: Iterable[Range | None]) -> Range | None:
+    """From the least to the greatest end; None when there is none of all."""
+    known = [each for each in ranges if each is not None]
+    return Range(min(each.low for each in known), max(each.high for each in known)) if known else None
+
+
 def _percent(design: Counts | None, base: Counts | None, profile: Profile) -> Range | None:
     found = overhead(design, base, profile) if design is not None and base is not None else None
     return Range(100 * found.range.low, 100 * found.range.high) if found else None
@@ -341,6 +398,9 @@ def _with_own_base(found: Comparison, profile: Profile, counted: Counted) -> Com
         own_base=_percent(counters, base, here) if here is not profile else None,
         instructions=only if here is not profile else None,
         ours_here=_percent(portcullis, base, here),
+        rfc_here=_percent(
+            as_in_source(replace(row, design=BATCHED, executes={}), counted, profile.arch)[0], base, here
+        ),
         cycles=here.costs["instructions"].range[0],
         restores=restored.high if restored and row.design in RESTORING and row.level != "user" else 0.0,
     )
@@ -356,6 +416,7 @@ class Target:
     row: Row
     most: float
     found: Mapping[str, Range]
+    rfc: Range | None = None  # our own design of that name
 
 
 def targets(profile: Profile, rows: Iterable[Row], counted: Counted, variants: Iterable[str]) -> tuple[Target, ...]:
@@ -375,7 +436,27 @@ def _target(row: Row, profile: Profile, counted: Counted, variants: tuple[str, .
         own = _percent(counted.counters(profile.arch, row.region, OWN_DESIGN, variant, row.level), base, here)
         if own:
             found[variant] = own
-    return Target(row, row.value / 2 if row.value > HALVED_ABOVE else row.value, found)
+    rfc = _percent(as_in_source(row, counted, profile.arch)[0], base, here)
+    return Target(row, row.value / 2 if row.value > HALVED_ABOVE else row.value, found, rfc)
+
+
+def targets_ends(
+    profiles: Iterable[Profile], rows: Iterable[Row], counted: Counted, variants: Iterable[str]
+) -> tuple[Target, ...]:
+    """targets() with each of the profiles; figures span what all of them give."""
+    rows, variants = tuple(rows), tuple(variants)
+    found: dict[str, list[Target]] = {}
+    for profile in profiles:
+        for target in targets(profile, rows, counted, variants):
+            found.setdefault(target.row.id, []).append(target)
+    return tuple(
+        replace(
+            each[0],
+            found={name: span([target.found[name] for target in each]) for name in each[0].found},  # type: ignore[misc]
+            rfc=span([target.rfc for target in each]),
+        )
+        for each in found.values()
+    )
 
 
 def misses_per_thousand(region: Region) -> float | None:

@@ -2,17 +2,42 @@
 """What the lab shows: overheads of designs side by side, priced for a CPU, with what they come from."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from portcullis.lab.jobs import stock_variant
 from portcullis.lab.pricing import Overhead, Price, overhead, price, solve_overhead
 from portcullis.lab.profile import Profile, priced_counts
-from portcullis.lab.published import BATCHED, Counted, Fitted, Row, at_level, settle
-from portcullis.lab.results import BASES, DESIGNS, Region, Result, why_not_to_price
+from portcullis.lab.published import (
+    BATCHED,
+    OWN_DESIGN,
+    Counted,
+    Fitted,
+    Row,
+    at_level,
+    settle_ends,
+    span,
+    without_surplus,
+)
+from portcullis.lab.results import BASES, DESIGNS, RAISES, Region, Result, why_not_to_price
+from portcullis.lab.text import percent_range, time_range
 
 DEFAULT_LIMIT = 0.05  # overhead of the break-even where nobody published one
 GATE = "gate-"
 UNEVEN = 0.05  # spread of the rounds from which a row is no longer to be trusted
 LEVELS_OF = {"kernbench-system": ("kernbench", "kernel")}  # lines of one level of a region
+RUNS = ("vmalloc", "vm-map-ram")  # regions with a barrier behind each entry in 6.12, behind a run of them in ours
+OPENING = (*RAISES, "isb")  # what opens and shuts the gate
+# The event that a switch is: without its price there is no time.
+GATE_EVENTS = {
+    **dict.fromkeys(("guard", "register"), OPENING),
+    "cr0-wp": ("cr0_writes",),
+    "cr3": ("cr3_writes", "full_flush"),
+    "cr3-pcid": ("cr3_writes",),
+    **dict.fromkeys(("sctlr", "sctlr-no-isb"), ("sctlr_writes",)),
+    "ttbr0": ("ttbr_writes",),
+    "hypercall": ("hypercall",),
+    "set-memory": ("full_flush", "tlbi_broadcast"),
+}
 PUBLISHED_DESIGN = BATCHED  # whose published overhead is the limit
 
 
@@ -36,6 +61,17 @@ class Cell:
     overhead: Overhead | None
     break_even: tuple[BreakEven, ...]
     spread: float
+    fitted: bool = False  # a price was made to give this
+
+    @property
+    def unpriced(self) -> bool:
+        """Whether what opens the gate has no price, so that a sum without it says nothing."""
+        return self.overhead is not None and any(self.overhead.unknown.get(event, 0) > 0 for event in OPENING)
+
+    @property
+    def writes(self) -> float:
+        """How often one operation writes the register of the gate."""
+        return sum(self.counts.get(event, 0) for event in RAISES)
 
 
 @dataclass(frozen=True)
@@ -47,6 +83,12 @@ class Line:
     base_price: Price
     base_spread: float
     cells: Mapping[str, Cell]
+    fitted: bool = False  # the price of an instruction was made to give published figures
+
+    @property
+    def unpriced(self) -> bool:
+        """Whether a switch has no time, because what it is has no price."""
+        return any(event in self.base_price.unknown for event in GATE_EVENTS.get(self.region.removeprefix(GATE), ()))
 
     def spreads(self) -> tuple[tuple[str, float], ...]:
         """By how much the rounds of the base and of each design differ."""
@@ -60,7 +102,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
-    """All regions of one variant on one CPU; `refused` says of designs why they are not shown."""
+    """All regions of one variant on one CPU; `refused` says of designs why they are not shown.
+
+    `profiles` are that CPU at both ends of the price that fitted ones hang on, where there is such a one; `profile` is
+    the first of them. `borrowed` are results that were not asked for and settle a price or are the base.
+    """
 
     arch: str
     variant: str
@@ -68,21 +114,64 @@ class Table:
     fitted: tuple[Fitted, ...]
     lines: tuple[Line, ...]
     refused: Mapping[str, str]
+    profiles: tuple[Profile, ...] = ()
+    borrowed: tuple[Result, ...] = ()
 
 
-def make_table(profile: Profile, rows: Iterable[Row], results: Iterable[Result], variant: str = "") -> Table:
-    """Prices all results of the profile's architecture in one variant."""
+def make_table(
+    profile: Profile,
+    rows: Iterable[Row],
+    results: Iterable[Result],
+    variant: str = "",
+    known: Iterable[Result] = (),
+) -> Table:
+    """Prices all results of the profile's architecture in one variant.
+
+    `known` are others, of before: they settle prices and are the base where `results` have none.
+    """
     rows, own = tuple(rows), tuple(result for result in results if result.arch == profile.arch)
+    jobs = {result.job for result in own}
+    older = tuple(result for result in known if result.arch == profile.arch and result.job not in jobs)
     accepted, refused = accept(own, variant)
-    fit_on, _ = accept(own)  # prices are fitted to the plain boots and to variants that a published row names
-    settled, fitted = settle(profile, rows, Counted([*fit_on, *own_variants(own, rows)]))
-    counted = Counted(accepted)
+    fit_on, _ = accept([*older, *own])  # prices are fitted to the plain boots and to variants that a row names
+    settled = settle_ends(profile, rows, Counted([*fit_on, *own_variants([*older, *own], rows)]))
+    bases = [each for each in (*older, *own) if each.design in BASES]
+    counted = Counted([*bases, *[each for each in older if each.design == OWN_DESIGN], *accepted])
     regions = {name for result in accepted for name in result.regions}
     names = sorted(regions | {name for name, (region, _) in LEVELS_OF.items() if region in regions}, key=_order)
-    if not settled.costs["instructions"].known and names:
+    if not settled[0][0].costs["instructions"].known and names:
         names, refused = [], refused | {"every design": "the price of an instruction could not be settled"}
-    lines = [line for name in names if (line := _line(name, settled, counted, rows, variant))]
-    return Table(profile.arch, variant, settled, fitted, tuple(lines), refused)
+    asked = {result.design for result in accepted}
+    lines = []
+    for name in names:
+        at_ends = [_line(name, each, counted, rows, variant, asked, fitted) for each, fitted in settled]
+        if at_ends[0]:
+            lines.append(_spanned(at_ends))  # type: ignore[arg-type]
+    first, fitted = settled[0]
+    return Table(profile.arch, variant, first, fitted, tuple(lines), refused, tuple(each for each, _ in settled), older)
+
+
+def _spanned(lines: list[Line]) -> Line:
+    """One line with the ranges of all."""
+    first = lines[0]
+    cells = {
+        design: replace(
+            cell,
+            price=_price_spanned([line.cells[design].price for line in lines]),
+            overhead=_overhead_spanned([line.cells[design].overhead for line in lines]),
+        )
+        for design, cell in first.cells.items()
+    }
+    return replace(first, base_price=_price_spanned([line.base_price for line in lines]), cells=cells)
+
+
+def _price_spanned(prices: list[Price]) -> Price:
+    return replace(prices[0], cycles=span(each.cycles for each in prices))  # type: ignore[arg-type]
+
+
+def _overhead_spanned(found: list[Overhead | None]) -> Overhead | None:
+    known = [each for each in found if each]
+    return replace(known[0], range=span(each.range for each in known)) if known else None  # type: ignore[arg-type]
 
 
 def own_variants(results: Iterable[Result], rows: Iterable[Row]) -> list[Result]:
@@ -106,26 +195,70 @@ def accept(results: Iterable[Result], variant: str = "") -> tuple[list[Result], 
     return accepted, refused
 
 
-def _line(name: str, profile: Profile, counted: Counted, rows: Iterable[Row], variant: str) -> Line | None:
+def _line(
+    name: str,
+    profile: Profile,
+    counted: Counted,
+    rows: Iterable[Row],
+    variant: str,
+    asked: Iterable[str],
+    fitted: Iterable[Fitted],
+) -> Line | None:
     region, level = LEVELS_OF.get(name, (name, ""))
     found = {design: _counted(counted, (profile.arch, region, design, variant), level) for design in DESIGNS}
+    own = found[OWN_DESIGN].typical() if found[OWN_DESIGN] else None  # type: ignore[union-attr]
+    by_construction = _by_construction(profile, rows, fitted)
     profile = profile.straight if name.startswith(GATE) else profile.at(region, level)
-    base = next((design for design in BASES if found[design]), "")
-    if not base and name.startswith(GATE):  # a switch of protection is compared with nothing
-        base = next((design for design in DESIGNS if found[design]), "")
-    if not base:
+    base, unprotected = _base(name, found, counted, (profile.arch, region, variant), level)
+    if unprotected is None:
         return None
-    below = found[base].typical()  # type: ignore[union-attr]
+    plain = unprotected.typical()
+    below = _like(name, plain, plain, own, base)
     cells = {}
-    for design, region in found.items():
-        if region is None or design == base:
+    for design, each in found.items():
+        if each is None or design == base or design not in asked:
             continue
-        counts = region.typical()
+        counts = _like(name, each.typical(), plain, own, design)
         above = overhead(counts, below, profile)
         evens = _break_evens(name, counts, below, profile, above, rows)
         priced = priced_counts(counts, profile.arch)
-        cells[design] = Cell(design, priced, price(counts, profile), above, evens, region.spread())
-    return Line(name, base, price(below, profile), found[base].spread(), cells)  # type: ignore[union-attr]
+        is_fitted = (region, level, design) in by_construction
+        cells[design] = Cell(design, priced, price(counts, profile), above, evens, each.spread(), is_fitted)
+    is_fitted = bool(profile.costs["instructions"].fit) and not name.startswith(GATE)
+    return Line(name, base, price(below, profile), unprotected.spread(), cells, is_fitted)
+
+
+def _base(
+    name: str, found: Mapping[str, Region | None], counted: Counted, where: tuple[str, str, str], level: str
+) -> tuple[str, Region | None]:
+    """The stock kernel, the one without protection where nobody counted that, any design for a switch."""
+    arch, region, variant = where
+    stock = found["stock"] or _counted(counted, (arch, region, "stock", stock_variant(arch, variant)), level)
+    if stock:
+        return "stock", stock
+    others = DESIGNS if name.startswith(GATE) else BASES  # a switch of protection is compared with nothing
+    design = next((design for design in others if found[design]), "")
+    return design, found.get(design)
+
+
+def _like(
+    name: str, counts: Mapping[str, float], base: Mapping[str, float], own: Mapping[str, float] | None, design: str
+) -> Mapping[str, float]:
+    """Counts with the barriers of design portcullis behind entries of the kernel, where 6.12 has more of them."""
+    return without_surplus(counts, base, own) if name.startswith(RUNS) and design != OWN_DESIGN else counts
+
+
+def _by_construction(profile: Profile, rows: Iterable[Row], fitted: Iterable[Fitted]) -> set[tuple[str, str, str]]:
+    """Regions, levels and designs whose overhead settled a price, now or when it was counted last."""
+    rows = tuple(rows)
+    names = {each.row for each in fitted if each.cycles is not None}
+    each = profile.costs["instructions"].fit_each
+    source = profile.costs["instructions"].fit.split("/")[0]
+    return {(row.region, row.level, row.design) for row in rows if row.id in names and row.percent is not None} | {
+        (row.region, row.level, row.design)
+        for row in rows
+        if each and row.design == each and row.source.id == source and (row.region, row.level) in profile.by_region
+    }
 
 
 def _counted(counted: Counted, key: tuple[str, str, str, str], level: str) -> Region | None:
@@ -154,6 +287,22 @@ def _break_evens(
         )
         for event in more
     )
+
+
+def overhead_said(cell: Cell | None) -> str:
+    """An overhead in words: a dash, and the number of writes, where what opens the gate has no price."""
+    if cell is None or cell.overhead is None:
+        return "–"
+    if cell.unpriced:
+        return f"– ({cell.writes:.4g} writes)"
+    more = " and more" if cell.overhead.unknown else ""
+    return percent_range(cell.overhead.range) + more + (" (fitted)" if cell.fitted else "")
+
+
+def base_takes(profile: Profile, line: Line) -> str:
+    """The time of a line's base in words."""
+    more = " and more" if line.lacks else ""
+    return time_range(profile, line.base_price.cycles) + more + (" (fitted)" if line.fitted else "")
 
 
 def limit_of(region: str, rows: Iterable[Row]) -> float:

@@ -8,6 +8,7 @@ _NAMES = {
     "instructions": "instructions",
     "added_instructions": "instructions added",
     "pkey_writes": "writes of the pkey register",
+    "lone_writes": "writes of the pkey register without an ISB",
     "user_pkey_writes": "writes of the user's pkey register",
     "cr0_writes": "writes of CR0",
     "cr3_writes": "writes of CR3",
