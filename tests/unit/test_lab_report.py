@@ -14,6 +14,7 @@ from labfixture import results
 from portcullis.cli import main
 from portcullis.commands import labbench
 from portcullis.commands.report import page_json, render
+from portcullis.host import labdata
 from portcullis.host.executors import local
 from portcullis.host.labdata import published_rows, read_profiles
 from portcullis.host.labjobs import Files, Store, run_jobs
@@ -306,6 +307,7 @@ def test_options_that_do_not_go_together(capsys):
 
 
 def test_bench_prints_overheads_and_says_what_failed(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(labdata, "COUNTS", tmp_path / "none")
     chosen = [each for each in results() if each.job.startswith("arm64-fork-")]
 
     def play(_workspace, _options, jobs, _files):
@@ -328,7 +330,8 @@ def test_bench_prints_overheads_and_says_what_failed(tmp_path, monkeypatch, caps
     assert main([*words, "--profile", "xeon-pks"]) == 2
 
 
-def test_report_writes_a_page(tmp_path, capsys):
+def test_report_writes_a_page(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(labdata, "COUNTS", tmp_path / "none")
     cache = ["--cache", str(tmp_path / "cache")]
     assert main([*cache, "report", "--out", str(tmp_path / "x.html")]) == 2
     assert "run ./portcullis bench first" in capsys.readouterr().err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What keeps the lab's tables honest: floors, one base, marks of fitted cells, and dashes."""
+"""What keeps the lab's tables honest: floors, one base, marks of fitted cells, dashes, and committed counts."""
 
 from dataclasses import replace
 
@@ -7,12 +7,18 @@ import pytest
 from test_lab import ROWS, SOURCE, cycles, made_up, profile_text, result
 
 from labfixture import results
+from portcullis.cli import main
+from portcullis.commands import labbench
+from portcullis.commands.report import markdown
+from portcullis.host import labdata
 from portcullis.host.labdata import published_rows, read_profiles
+from portcullis.lab.committed import dump_committed, merge, parse_committed, shortened
 from portcullis.lab.jobs import has_stock, stock_variant
 from portcullis.lab.page import make_page
 from portcullis.lab.pricing import overhead, price
 from portcullis.lab.profile import parse_profile, priced_counts
 from portcullis.lab.published import Counted, settle
+from portcullis.lab.results import Region, Result, Round
 from portcullis.lab.tables import make_table, overhead_said
 
 FLOOR = f'floor = 2\nunit = "cycles"\n{SOURCE}'
@@ -153,3 +159,88 @@ def test_rows_that_cannot_be_looked_at_again_say_so():
     columns = grid_of(page, "published-table-graviton3").columns
     table = {row[0]: row for row in grid_of(page, "published-table-graviton3").rows}
     assert float(table["munmap-h1/rfc"][columns.index("Portcullis / our rfc")]) < 1
+
+
+def test_the_first_table_has_each_backend_and_what_others_published():
+    def wp(made):
+        kernels = {name: dict(region.rounds[0].kernel) for name, region in made.regions.items()}
+        for kernel in kernels.values():
+            kernel["cr0_writes"] = kernel.pop("pkey_writes", 0)
+        regions = {name: Region(made.regions[name].times, (Round({}, kernel),)) for name, kernel in kernels.items()}
+        return replace(made, variant="wp", job=f"{made.job}-wp", regions=regions)
+
+    x86 = [replace(each, when="2026-02-03 04:05 UTC", versions={"tree": "abc of a day"}) for each in results("x86")]
+    both = [*results(), *x86, *(wp(each) for each in x86 if each.design == "portcullis")]
+    page = make_page(both, read_profiles(), published_rows(), "from nowhere")
+    assert page.parts[0].id == "first" and ("counts", "from nowhere") in page.environment
+    assert any("counted 2026-02-03, kernel abc of a day" in note for note in page.parts[0].notes)
+    (grid,) = page.parts[0].grids
+    fork, munmap, touch, *_ = grid.rows
+    assert len(grid.rows) == 6 and fork[1].endswith("%") and "writes)" in fork[2] and fork[3].endswith("%")
+    assert fork[4].startswith("3.35% (R)") and fork[5].startswith("27.10%") and touch[5].startswith("39.67%")
+    assert grid.example.count(". ") == 2 and "By default the dearest" in grid.example
+    assert "below 7 of 10 above 1% that kpkeys" in grid.example and "below 3 of 4 above" in grid.example
+    lines = markdown(page)
+    assert lines.index("## At first sight") < lines.index("# Appendix")
+    assert not [line for line in lines[: lines.index("# Appendix")] if line.startswith("| vmalloc")]
+    # Half of it says what it has.
+    assert make_page(results(), read_profiles(), published_rows()).parts[0].grids[0].rows[0][1] == "not counted"
+
+
+# --- committed counts --------------------------------------------------------------------------------------
+def test_committed_counts_survive_their_file_and_give_the_same_tables():
+    counted = [replace(each, versions={"kernel": 'a "name"'}) for each in results()]
+    text = dump_committed(counted)
+    back = parse_committed(text)
+    assert back == tuple(shortened(each) for each in sorted(counted, key=lambda each: each.job))
+    assert dump_committed(back) == text and max(map(len, text.splitlines())) < 2000
+    rounds = tuple(Round({}, {"instructions": n}) for n in (5, 1, 3))
+    (short,) = parse_committed(dump_committed([replace(counted[0], regions={"fork-h0": Region(2, rounds)})]))
+    assert short.regions["fork-h0"].typical() == {"instructions": 1.5}
+    for bad, why in (("{", "damaged"), ('{"format": 2, "results": []}', "format 2")):
+        with pytest.raises(ValueError, match=why):
+            parse_committed(bad)
+
+
+def test_the_later_counts_of_a_job_are_taken():
+    def made(job, when):
+        return Result(job, "arm64", "off", "", {}, {}, "", {}, {}, when)
+
+    old, new = made("a", "2026-01-01 10:00 UTC"), made("a", "2026-01-02 09:00 UTC")
+    assert merge([old], [new]).results == (new,) and merge([new], [old]).results == (new,)
+    other = made("b", "2026-01-01 10:00 UTC")
+    both = merge([other, new], [old])
+    assert both.results == (new, other) and both.committed == 2 and "nothing newer is in the cache" in both.said
+    assert merge([other], [new]).said.startswith("1 jobs counted on this machine, 1 as they are committed")
+
+
+@pytest.fixture
+def committed(tmp_path, monkeypatch):
+    path = tmp_path / "counts.json"
+    path.write_text(dump_committed(results()))
+    monkeypatch.setattr(labdata, "COUNTS", path)
+    return path
+
+
+def test_a_report_is_made_without_a_run(tmp_path, committed, capsys):
+    cache = ["--cache", str(tmp_path / "cache")]
+    assert main([*cache, "report", "--markdown"]) == 0
+    said = capsys.readouterr().out
+    assert "nothing newer is in the cache" in said and "| fork-h0/per-write |" in said
+    committed.write_text("{")
+    assert main([*cache, "report", "--markdown"]) == 2
+    assert "counts.json" in capsys.readouterr().err
+
+
+def test_one_design_alone_is_priced_with_what_was_counted_before(tmp_path, committed, monkeypatch, capsys):
+    own = next(each for each in results() if each.job == "arm64-exec-portcullis")
+    monkeypatch.setattr(labbench, "files_of", lambda *_: {})
+    monkeypatch.setattr(labbench, "outcomes_of", lambda _w, _o, jobs, _f: [labbench.Outcome(job, own) for job in jobs])
+    words = ["--cache", str(tmp_path), "bench", "exec", "--arch", "arm64", "--profile", "graviton3"]
+    assert main([*words, "--design", "portcullis"]) == 0
+    said = capsys.readouterr().out
+    assert "exec" in said and "stock" in said and "were not counted now are of" in said
+    # Without any it says why there is no table.
+    committed.write_text(dump_committed([]))
+    assert main([*words, "--design", "portcullis"]) == 0
+    assert "no table, for no region was counted" in capsys.readouterr().out

@@ -16,7 +16,7 @@ from portcullis.host.codesize import text_growth
 from portcullis.host.compile_kit import gcc_initramfs, lab_initramfs
 from portcullis.host.emulator import emulator_for
 from portcullis.host.executors import EXECUTORS, dask, local
-from portcullis.host.labdata import published_rows, read_profiles
+from portcullis.host.labdata import counted_last, published_rows, read_profiles
 from portcullis.host.labjobs import Executor, Files, Outcome, digest_of, run_jobs
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
@@ -81,9 +81,10 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
     if options.json:
         print_json(lab_json(outcomes))
     else:
+        known = counted_last(workspace).results
         for profile in chosen_profiles(options.arch, options.profile):
             for variant in dict.fromkeys(result.variant for result in results):
-                print_table(make_table(profile, published_rows(), results, variant))
+                print_table(make_table(profile, published_rows(), results, variant, known))
         growth = text_growth(files[LANE].kernel) if LANE in files else None
         if growth is not None:
             print_line(f"code: {growth:+} bytes over lane lab-stock, without what only measures")
@@ -132,10 +133,17 @@ def lab_files(workspace: Workspace, options: BuildOptions, lane: str) -> Files:
     emulator = emulator_for(workspace, commands, options.arch, options.jobs, counts=True)
     versions = {
         "kernel": f"Linux {built.folder.name}",
+        "tree": _tree(commands, workspace),
         "emulator": _first_line(commands, [emulator, "--version"]),
         "compiler": compiler_of(commands, options.arch),
     }
     return Files(built.image, initramfs, plugin, emulator, versions)
+
+
+def _tree(commands: Commands, workspace: Workspace) -> str:
+    """The commit of the checkout, and its date."""
+    git = ["git", "-C", workspace.root, "log", "-1", "--format=%h of %cs"]
+    return _first_line(commands, git) if (workspace.root / ".git").exists() else ""
 
 
 def compiler_of(commands: Commands, arch: str) -> str:

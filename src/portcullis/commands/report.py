@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Writes what bench counted as one HTML page, with tables, plots and sources.
 
-Takes the newest result of each job. The page loads nothing from elsewhere.
+Takes the last counts of each job: those in the cache or, where these are older or missing, those that are committed.
+The page loads nothing from elsewhere.
 
 examples:
   ./portcullis report
   ./portcullis report --out costs.html
   ./portcullis report --json
   ./portcullis report --markdown
+  ./portcullis report --keep-counts
 """
 
 import argparse
@@ -17,10 +19,11 @@ from pathlib import Path
 
 from portcullis.commands.options import add_json
 from portcullis.errors import ToolError
-from portcullis.host.labdata import published_rows, read_profiles
-from portcullis.host.labjobs import Store
+from portcullis.host.labdata import COUNTS, counted_last, published_rows, read_profiles
 from portcullis.host.screen import print_json, print_line
 from portcullis.host.workspace import Workspace, write_whole
+from portcullis.lab.committed import dump_committed
+from portcullis.lab.grids import Grid
 from portcullis.lab.page import Page, make_page
 
 # Tables that are printed as text: CPUs of published figures, and the one with keys for the kernel.
@@ -32,7 +35,8 @@ QUOTED = (
 )
 MODELLED = "-tlb-"  # in names of tables whose machine had the model of a TLB, which costs nothing there
 MOST_VALUES = 4
-QUOTED_ENVIRONMENT = ("kernel", "emulator", "compiler", "counted")
+QUOTED_ENVIRONMENT = ("counts", "tree", "kernel", "emulator", "compiler", "counted")
+HEAD = ("first", "doubts")  # parts before the appendix
 TEMPLATE = Path(__file__).parents[1] / "data" / "report.html.j2"
 
 
@@ -42,15 +46,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--markdown", action="store_true", help="print the tables of published figures, overheads and switches instead"
     )
+    parser.add_argument(
+        "--keep-counts",
+        action="store_true",
+        help="write the last counts of each job into the checkout, to be committed",
+    )
     add_json(parser)
 
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Writes the page; raises ToolError when there is nothing to show."""
     try:
-        page = make_page(Store(workspace).newest(), read_profiles(), published_rows())
+        counted = counted_last(workspace)
+        page = make_page(counted.results, read_profiles(), published_rows(), counted.said)
     except ValueError as error:
         raise ToolError(f"no report is written: {error}") from error
+    if options.keep_counts:
+        write_whole(COUNTS, dump_committed(counted.results).encode())
+        print_line(f"{COUNTS} is written ({counted.said}): commit it with the figures that are made from it")
+        return 0
     if options.json:
         print_json(page_json(page))
         return 0
@@ -77,18 +91,29 @@ def render(page: Page) -> str:
 
 
 def markdown(page: Page) -> list[str]:
-    """Lines of the tables that documents quote; figures against published ones come first."""
-    lines = ["# Figures", "Made by `./portcullis report --markdown` from what was counted last."]
-    lines += ["", *(f"- {name}: {_span(value)}" for name, value in page.environment if name in QUOTED_ENVIRONMENT)]
-    for part in sorted(page.parts, key=lambda part: not part.id.startswith(("published-", "misses"))):
+    """Lines of the tables that documents quote: the first one, and all others in an appendix."""
+    lines = ["# Figures", "Made by `./portcullis report --markdown`.", "", page.lead, ""]
+    lines += [f"- {name}: {_span(value)}" for name, value in page.environment if name in QUOTED_ENVIRONMENT]
+    parts = {part.id: part for part in page.parts}
+    for part in [parts.pop(name) for name in HEAD if name in parts]:
+        lines += ["", f"## {part.title}", *_markdown_grids(part.grids, titles=False)]
+        lines += ["", *(f"- {note}" for note in part.notes)] if part.notes else []
+    lines += ["", "# Appendix"]
+    for part in sorted(parts.values(), key=lambda part: not part.id.startswith(("published-", "misses"))):
         grids = [grid for grid in part.grids if grid.id.startswith(QUOTED) and MODELLED not in grid.id]
         if grids:
             notes = part.notes if part.id.startswith("published-") else ()
             lines += ["", f"## {part.title}", *(f"{note}\n" for note in notes)]
-        for grid in grids:
-            lines += [*([f"### {grid.title}"] if len(grids) > 1 else []), ""]
-            lines += [_markdown_row(grid.columns), _markdown_row("---" for _ in grid.columns)]
-            lines += [*(_markdown_row(row) for row in grid.rows), "", grid.example]
+        lines += _markdown_grids(grids, titles=len(grids) > 1)
+    return lines
+
+
+def _markdown_grids(grids: Iterable[Grid], titles: bool) -> list[str]:
+    lines = []
+    for grid in grids:
+        lines += [*([f"### {grid.title}"] if titles else []), ""]
+        lines += [_markdown_row(grid.columns), _markdown_row("---" for _ in grid.columns)]
+        lines += [*(_markdown_row(row) for row in grid.rows), "", grid.example]
     return lines
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from portcullis.lab.grids import Grid, Part, Plot
+from portcullis.lab.head import head_part
 from portcullis.lab.jobs import BENCHMARKS, TLB_BLOCKS, TLB_PAGES, has_stock
 from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
 from portcullis.lab.pricing import Range
@@ -71,10 +72,12 @@ def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iter
     """
     results, rows = tuple(results), tuple(rows)
     parts: list[Part] = []
+    found: dict[tuple[str, str], Table] = {}
     for profile in sorted(profiles, key=_with_figures_first):
         own = [result for result in results if result.arch == profile.arch]
         variants = sorted({result.variant for result in own})
         tables = [make_table(profile, rows, own, variant) for variant in variants]
+        found |= {(profile.name, table.variant): table for table in tables}
         parts += [part for table in tables if (part := _overheads(table))]
         parts += _published(profile, rows, own, tables)
         if any(table.lines for table in tables):
@@ -85,7 +88,7 @@ def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iter
     parts.append(_counts(results))
     commands = tuple(dict.fromkeys(result.command for result in results))
     environment = (*_environment(results), *([("counts", counts)] if counts else []))
-    return Page("What protection costs", environment, commands, tuple(parts))
+    return Page("What protection costs", environment, commands, (*head_part(found, rows, results), *parts))
 
 
 def _with_figures_first(profile: Profile) -> tuple[int, str]:
