@@ -17,7 +17,7 @@ from portcullis.lab.jobs import has_stock, stock_variant
 from portcullis.lab.page import make_page
 from portcullis.lab.pricing import overhead, price
 from portcullis.lab.profile import parse_profile, priced_counts
-from portcullis.lab.published import Counted, settle
+from portcullis.lab.published import Counted, compare, settle
 from portcullis.lab.results import Region, Result, Round
 from portcullis.lab.tables import make_table, overhead_said
 
@@ -60,6 +60,17 @@ def test_no_write_of_the_register_is_free_on_arm64(name):
 def test_the_price_of_a_pks_write_spans_the_one_that_was_measured():
     low, high = PROFILES["xeon-pks"].costs["pkey_writes"].range
     assert low < 185.31 < high
+
+
+def test_a_source_is_compared_at_the_price_that_it_measured():
+    counts = {"lm-pagefault": {"instructions": 1000}}
+    own = {"lm-pagefault": {"instructions": 1000, "pkey_writes": 2}}
+    results = [result("stock", counts, arch="x86"), result("portcullis", own, arch="x86")]
+    profile = replace(
+        parse_profile(profile_text("x86", instructions=cycles(1), pkey_writes=cycles(5))), name="xeon-pks"
+    )
+    (found,) = (each for each in compare(profile, ROWS, Counted(results)) if each.ours)
+    assert found.row.id == "bulkhead/page-fault" and found.ours.middle == pytest.approx(2 * 18.531)
 
 
 def test_fitted_prices_are_solved_at_both_ends_of_the_anchor():

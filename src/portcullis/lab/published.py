@@ -67,6 +67,7 @@ class Row:
     executes: Counts = field(default_factory=dict)  # a sequence so short that it need not be counted
     misses_percent: float | None = None
     base_variant: str = ""
+    prices: Mapping[str, float] = field(default_factory=dict)  # cycles that the source itself has for events
 
     @property
     def value(self) -> float:
@@ -127,6 +128,7 @@ def _row(entry: Mapping[str, object], sources: Mapping[str, Published]) -> Row:
         dict(entry.get("executes", {})),  # type: ignore[call-overload]
         value if kind == "misses_percent" else None,
         str(entry.get("base_variant", "")),
+        dict(entry.get("prices", {})),  # type: ignore[call-overload]
     )
 
 
@@ -334,6 +336,8 @@ def _against(row: Row, found: Range) -> tuple[float | None, float]:
 
 
 def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comparison:
+    for event, cycles in row.prices.items():
+        profile = profile.with_cost(event, cycles)
     if row.misses_percent is not None:
         return _compare_misses(row, counted, profile.arch)
     counters, base = as_in_source(row, counted, profile.arch)
