@@ -141,8 +141,8 @@ def lab_files(workspace: Workspace, options: BuildOptions, lane: str) -> Files:
 
 
 def _tree(commands: Commands, workspace: Workspace) -> str:
-    """The commit of the checkout, and its date."""
-    git = ["git", "-C", workspace.root, "log", "-1", "--format=%h of %cs"]
+    """The last commit that changed the kernel part, and its date."""
+    git = ["git", "-C", workspace.root, "log", "-1", "--format=%h of %cs", "--", "kernel"]
     return _first_line(commands, git) if (workspace.root / ".git").exists() else ""
 
 

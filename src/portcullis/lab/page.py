@@ -245,7 +245,7 @@ def _ingredient_plots(table: Table, lines: list[Line]) -> list[Plot]:
     return [_ingredients(table, name, title, chosen) for name, title, chosen in groups if chosen]
 
 
-def _ingredients(table: Table, name: str, title: str, cells: list[tuple[Line, Cell]]) -> Plot:
+def _ingredients(table: Table, kind: str, title: str, cells: list[tuple[Line, Cell]]) -> Plot:
     weight: dict[str, float] = {}
     for _, cell in cells:
         for event, share in cell.overhead.share.items():  # type: ignore[union-attr]
@@ -260,7 +260,8 @@ def _ingredients(table: Table, name: str, title: str, cells: list[tuple[Line, Ce
         rest = sum(value for event, value in share.items() if event not in shown)
         parts |= {"all others": 100 * rest} if rest else {}
         group = line.region if several and line.region != last else ""
-        bars.append(Bar(cell.design if several else line.region, parts, group))
+        name = cell.design if several else line.region
+        bars.append(Bar(name + (" (fitted)" if cell.fitted else ""), parts, group))
         last = line.region
     line, cell = max(cells, key=lambda each: each[1].overhead.range.middle)  # type: ignore[union-attr]
     top = max(cell.overhead.share, key=lambda event: cell.overhead.share[event], default="")  # type: ignore[union-attr]
@@ -272,7 +273,7 @@ def _ingredients(table: Table, name: str, title: str, cells: list[tuple[Line, Ce
         else f"The bar of {line.region} with {cell.design} has no length: nothing was counted beyond the base."
     )
     svg = stacked(f"{title}, {table.profile.title}", bars, series)
-    return Plot(f"ingredients-{name}-{_key(table)}", title, svg, tuple(series), example)
+    return Plot(f"ingredients-{kind}-{_key(table)}", title, svg, tuple(series), example)
 
 
 def _size_plots(table: Table, lines: list[Line]) -> list[Plot]:
@@ -484,7 +485,7 @@ def _published_plots(profile: Profile, shown: list[Comparison]) -> list[Plot]:
         unit = " ns" if name == "time" else "%"
         spans = [
             Span(
-                each.row.id.split("/")[1],
+                each.row.id.split("/")[1] + (" (fitted)" if each.fitted else ""),
                 {"published": (each.row.value, each.row.value), "ours": (each.ours.low, each.ours.high)},  # type: ignore[union-attr]
             )
             for each in chosen
