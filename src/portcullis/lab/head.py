@@ -8,6 +8,7 @@ from portcullis.lab.grids import Grid, Part
 from portcullis.lab.published import BATCHED, OWN_DESIGN, Row
 from portcullis.lab.results import Result
 from portcullis.lab.tables import LEVELS_OF, Cell, Line, Table, overhead_said
+from portcullis.lab.text import percent
 
 NOT_COUNTED = "not counted"
 SMALLEST = 1.0  # percent: a published figure that is compared at all
@@ -75,7 +76,8 @@ def head_part(tables: Mapping[tuple[str, str], Table], rows: Iterable[Row], resu
         lines,
         " ".join(_sentences(shown, by_name)),
     )
-    return [Part("first", "At first sight", _sources(shown, tuple(results)), (grid,)), _doubts()]
+    how = "Each figure is that of prices in the middle of their ranges; the range, in brackets, is that of all prices."
+    return [Part("first", "At first sight", (how, *_sources(shown, tuple(results))), (grid,)), _doubts()]
 
 
 def _doubts() -> Part:
@@ -96,7 +98,14 @@ def _cell(table: Table | None, region: str) -> Cell | None:
 
 def _said(table: Table | None, region: str) -> str:
     cell = _cell(table, region)
-    return overhead_said(cell) if cell else NOT_COUNTED
+    return _at_middle(cell) if cell else NOT_COUNTED
+
+
+def _at_middle(cell: Cell) -> str:
+    """The overhead with each price at its middle, and its range."""
+    if cell.unpriced or cell.overhead is None:
+        return overhead_said(cell)
+    return f"{percent(sum(cell.overhead.share.values()))}% ({overhead_said(cell)})"
 
 
 def _published(row: Row | None) -> str:
@@ -146,27 +155,30 @@ def _dearest(table: Table) -> str:
     if not known:
         return ""
     workload, cell = max(known, key=lambda each: each[1].overhead.range.high)  # type: ignore[union-attr]
-    return f"{workload.what} ({overhead_said(cell)})"
+    return f"{workload.what} ({percent(sum(cell.overhead.share.values()))}%)"  # type: ignore[union-attr]
 
 
 def _against(shown: list[Table | None], rows: Iterable[Row]) -> str:
-    """How many of the figures that others published for the same load are above ours, at the upper end of it."""
+    """How many of the figures that others published for the same load are above ours, and how many within its range."""
     rows, said = tuple(rows), []
     for title, table, source, design in (
         ("kpkeys published with batching", shown[2], "kpkeys", BATCHED),
         ("BULKHEAD published", shown[0], "bulkhead", OWN_DESIGN),
     ):
-        mine = [
-            row for row in rows if row.source.id == source and row.design == design and (row.percent or 0) > SMALLEST
+        mine = [row for row in rows if row.source.id == source and row.design == design]
+        cells = [(row.percent or 0.0, _cell(table, _name_of(row))) for row in mine]
+        known = [
+            (theirs, 100 * cell.overhead.range.low, 100 * cell.overhead.range.high)
+            for theirs, cell in cells
+            if theirs > SMALLEST and cell and cell.overhead and not cell.unpriced
         ]
-        cells = [(row, _cell(table, _name_of(row))) for row in mine]
-        known = [(row, cell.overhead.range) for row, cell in cells if cell and cell.overhead and not cell.unpriced]
-        below = [row for row, found in known if 100 * found.high <= row.percent]
+        below = sum(high <= theirs for theirs, _, high in known)
+        within = sum(low <= theirs < high for theirs, low, high in known)
         if known:
-            said.append(f"{len(below)} of {len(known)} above {SMALLEST:g}% that {title}")
+            said.append(f"of the {len(known)} that {title} ours is below {below}, and its range spans {within}")
     if not said:
         return "Nothing of it has a published figure beside it."
-    return f"At the upper end of its range ours is below {' and below '.join(said)} (all in the appendix)."
+    return f"Of published figures above {SMALLEST:g}% (all in the appendix): {'; '.join(said)}."
 
 
 def _name_of(row: Row) -> str:
