@@ -36,6 +36,9 @@ QUOTED = (
 MODELLED = "-tlb-"  # in names of tables whose machine had the model of a TLB, which costs nothing there
 MOST_VALUES = 4
 QUOTED_ENVIRONMENT = ("counts", "tree", "kernel", "emulator", "compiler", "counted")
+OLDER = (
+    "What cannot be made again is in [the figures of 2026-11-22](figures-2026-11-22.md), which are of another kernel."
+)
 HEAD = ("first", "doubts")  # parts before the appendix
 TEMPLATE = Path(__file__).parents[1] / "data" / "report.html.j2"
 
@@ -92,7 +95,7 @@ def render(page: Page) -> str:
 
 def markdown(page: Page) -> list[str]:
     """Lines of the tables that documents quote: the first one, and all others in an appendix."""
-    lines = ["# Figures", "Made by `./portcullis report --markdown`.", "", page.lead, ""]
+    lines = ["# Figures", f"Made by `./portcullis report --markdown`. {OLDER}", "", page.lead, ""]
     lines += [f"- {name}: {_span(value)}" for name, value in page.environment if name in QUOTED_ENVIRONMENT]
     parts = {part.id: part for part in page.parts}
     for part in [parts.pop(name) for name in HEAD if name in parts]:
