@@ -7,6 +7,7 @@
  * Use: -plugin count.so,out=FILE
  * With a model of a TLB, for one CPU, add for example
  * tlb=NAME,l1=64:4,l2=1024:8,pages=12+21+30,global=on
+ * With where=on a region's line also has the addresses that wrote the register of the keys.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -125,6 +126,7 @@ static void instrument(struct qemu_plugin_insn *insn, enum level level)
 	for (event = 0; event < NR_EVENTS; event++)
 		if (decoded.events >> event & 1)
 			count_inline(insn, level, event);
+	where_instrument(insn, &decoded);
 	if (decoded.action == ACT_OPEN || decoded.action == ACT_CLOSE)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn,
 						       decoded.action == ACT_OPEN ? on_open :
@@ -203,7 +205,7 @@ static const char *take_options(int argc, char **argv)
 	for (i = 0; i < argc; i++) {
 		if (!strncmp(argv[i], "out=", 4))
 			name = argv[i] + 4;
-		else if (!take_tlb_option(argv[i]))
+		else if (!where_option(argv[i]) && !take_tlb_option(argv[i]))
 			return NULL;
 	}
 	return name;
@@ -220,7 +222,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 	if (tlb_trouble())
 		return complain(tlb_trouble());
 	if (!name)
-		return complain("give out=FILE, and no other options than those of a TLB");
+		return complain("give out=FILE, and no other options than where=on and those of a TLB");
 	out = fopen(name, "w");
 	if (!out)
 		return complain("the file for the counts cannot be written");

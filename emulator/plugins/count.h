@@ -40,6 +40,7 @@ struct place {
  * @repeating: x86: address of the last string instruction
  * @repeated_at: x86: instructions executed with it
  * @name: Of the open region
+ * @where: How often each address wrote the register of the keys, in the region
  */
 struct cpu {
 	uint64_t running[NR_PRIVILEGES][NR_EVENTS];
@@ -52,6 +53,7 @@ struct cpu {
 	uint64_t repeating;
 	uint64_t repeated_at;
 	char name[NAME_SIZE];
+	GHashTable *where;
 };
 
 /**
@@ -86,5 +88,10 @@ void add_events(struct cpu *cpu, enum level level, uint32_t events);
 void exception_taken(struct cpu *cpu, enum level from, enum event event);
 void interrupt_taken(struct cpu *cpu, enum event event, struct place back);
 void returned(struct cpu *cpu, struct place to);
+
+bool where_option(const char *option);
+void where_instrument(struct qemu_plugin_insn *insn, const struct decoded *decoded);
+void where_clear(struct cpu *cpu);
+void where_report(struct cpu *cpu, FILE *out);
 
 #endif

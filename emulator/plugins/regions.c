@@ -65,6 +65,7 @@ void region_open(struct cpu *cpu, uint64_t name)
 	credit(cpu);
 	memset(cpu->count, 0, sizeof(cpu->count));
 	tlb_clear_counts();
+	where_clear(cpu);
 }
 
 static void report_level(const char *name, const uint64_t *count)
@@ -103,6 +104,7 @@ void region_close(struct cpu *cpu, unsigned int index)
 		report_level(level_names[level], cpu->count[level]);
 	if (tlb_on())
 		tlb_report(out);
+	where_report(cpu, out);
 	fprintf(out, "}\n");
 	fflush(out);
 	funlockfile(out);

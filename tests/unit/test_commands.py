@@ -222,6 +222,17 @@ def test_bench_tells_what_was_executed(play, capsys):
     assert {"fork-64m", "syscall"} <= {bound["bench"] for bound in data["bounds"] if bound["counter"] == "pkey_writes"}
 
 
+def test_bench_tells_where_the_register_is_written(play, capsys, monkeypatch):
+    tables = {"fork-64m": {"kpkeys_set_pte": 7, "write_entry": 2}, "syscall": {}}
+    monkeypatch.setattr("portcullis.commands.bench.written_where", lambda *_: tables)
+    assert play("bench", "--quick", "--where") == 0
+    out, _ = capsys.readouterr()
+    assert "fork-64m: 9 writes" in out and "kpkeys_set_pte" in out and "syscall" not in out
+    assert play("bench", "--quick", "--where", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == {"where": tables}
+    assert play("bench", "--where") == 2
+
+
 def test_bench_refuses_to_print_what_it_did_not_measure(play, capsys):
     assert play("bench", "--quick", enforce=bench().replace('"pages_keyed": 9', '"x": 0').replace("513", "0")) == 2
     out, err = capsys.readouterr()

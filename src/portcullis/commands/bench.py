@@ -13,6 +13,7 @@ examples:
   ./portcullis bench --quick
   ./portcullis bench --quick --json
   ./portcullis bench --quick --backend wp
+  ./portcullis bench --quick --where
 """
 
 import argparse
@@ -26,7 +27,7 @@ from portcullis.core.machine import Machine, backend_of
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.codesize import text_growth
-from portcullis.host.counting import counted, measured
+from portcullis.host.counting import counted, measured, written_where
 from portcullis.host.emulator import emulator_for
 from portcullis.host.guest import build_initramfs
 from portcullis.host.plugin import counting_plugin
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
     add_lab_arguments(parser)
     parser.add_argument("--quick", action="store_true", help="a few operations beside fixed bounds")
+    parser.add_argument("--where", action="store_true", help="with --quick: which functions write the register instead")
     add_mode(parser, ("audit", "enforce"))
     add_build(parser)
     add_machine(parser)
@@ -77,6 +79,11 @@ def run_quick(workspace: Workspace, options: argparse.Namespace, machine: Machin
 
     if options.dry_run:
         boot_it(machine)
+        return 0
+    if options.where:
+        with step("counting"):
+            tables = written_where(machine, boot_it, built.image.parents[3] / "vmlinux")
+        print_where(tables, options.json)
         return 0
     with step("counting"):
         boot = counted(machine, boot_it)
@@ -117,6 +124,17 @@ def print_table(rows: tuple[Measured, ...], boot: Boot, backend: str) -> None:
         if "bench" in record:
             figures = ", ".join(f"{key} {value}" for key, value in record.items() if key != "bench")
             print_line(f"  {record['bench']}: {figures}")
+
+
+def print_where(tables: dict[str, dict[str, int]], as_json: bool) -> None:
+    """How often each function wrote the register, by region."""
+    if as_json:
+        print_json({"where": tables})
+        return
+    for region, functions in tables.items():
+        rows = [(name, str(times)) for name, times in functions.items()]
+        if rows:
+            table(f"{region}: {sum(functions.values())} writes", ("function", "writes"), rows)
 
 
 def _judgement(row: Measured, backend: str) -> str:

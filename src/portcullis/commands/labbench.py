@@ -57,6 +57,8 @@ def check_lab_arguments(options: argparse.Namespace) -> None:
         raise ToolError("--quick has a set of its own", "leave out either --quick or the names, designs and variants")
     if options.update_expected and not options.quick:
         raise ToolError("--update-expected is of the quick set", "write --quick --update-expected")
+    if options.where and not options.quick:
+        raise ToolError("--where is of the quick set", "write --quick --where")
     if (options.executor == "dask") != (options.scheduler is not None):
         raise ToolError("--executor dask and --scheduler ADDRESS go together")
     if options.workers < 1:

@@ -52,6 +52,7 @@ class Region:
     kernel: Mapping[str, int] = field(default_factory=dict)
     irq: Mapping[str, int] = field(default_factory=dict)
     tlb: Mapping[str, object] = field(default_factory=dict)
+    where: Mapping[int, int] = field(default_factory=dict)  # how often each address wrote the register of the keys
 
     def count(self, counter: str, levels: Iterable[str] = ("user", "kernel")) -> int:
         """A counter's sum over some levels."""
@@ -67,7 +68,9 @@ def _region(number: int, line: str) -> Region:
     try:
         made = json.loads(line)
         levels = {level: _counters(made.get(level, {})) for level in LEVELS}
-        return Region(str(made["region"]), int(made["cpu"]), int(made["cpus"]), **levels, tlb=made.get("tlb", {}))
+        where = {int(address, 16): int(times) for address, times in made.get("where", {}).items()}
+        named = {"tlb": made.get("tlb", {}), "where": where}
+        return Region(str(made["region"]), int(made["cpu"]), int(made["cpus"]), **levels, **named)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"line {number} of what the plugin counted is broken: {error}") from error
 
@@ -102,6 +105,16 @@ def tlb_differences(expected: Iterable[Region], counted: Iterable[Region]) -> li
         f"{region.name}: TLB {have.get(region.name)} not {dict(region.tlb)}"
         for region in expected
         if region.tlb and have.get(region.name) != dict(region.tlb)
+    ]
+
+
+def where_differences(counted: Iterable[Region]) -> list[str]:
+    """Regions that wrote the register of the keys otherwise than at the addresses that were noted."""
+    sums = [(region, region.count("pkey_writes") + region.count("cr0_writes")) for region in counted]
+    return [
+        f"{region.name}: {sum(region.where.values())} writes have an address, not {writes}"
+        for region, writes in sums
+        if sum(region.where.values()) != writes
     ]
 
 

@@ -58,6 +58,7 @@ class Machine:
     linear_map: str | None = None
     board: str = ""  # more properties of the board, separated by commas
     icount: int | None = None
+    where: bool = False  # of the plugin that counts: note the addresses that write the register of the keys
     tlb: str = ""  # of the plugin that counts, on one CPU: the options of its TLB, as docs/lab.md has them
 
     def __post_init__(self) -> None:
@@ -88,7 +89,7 @@ def kernel_command_line(machine: Machine, interactive: bool = False) -> str:
     if machine.arch == "x86":
         words.append("no_timer_check")
     words += _protection(machine)
-    if machine.icount is not None:
+    if machine.icount is not None or machine.where:
         words.append("nokaslr")
     if machine.pti is not None:
         words.append(_isolation(machine.arch, machine.pti))
@@ -178,11 +179,15 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
         "-qmp",
         f"unix:{files.monitor},server=on,wait=off",
         *(
-            ["-plugin", ",".join([f"{files.plugin},out={files.counts}", *filter(None, [machine.tlb])])]
+            ["-plugin", ",".join([f"{files.plugin},out={files.counts}", *_plugin_options(machine)])]
             if files.plugin
             else []
         ),
     ]
+
+
+def _plugin_options(machine: Machine) -> list[str]:
+    return [*filter(None, [machine.tlb, "where=on" if machine.where else ""])]
 
 
 def interactive_command(

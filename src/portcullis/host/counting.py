@@ -6,7 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from portcullis.core.bench import Measured, compare, parse_bounds, parse_executed, why_not_to_print, with_executed
+from portcullis.core.counts import parse_regions
+from portcullis.core.elf import Image
 from portcullis.core.machine import Machine, backend_of
+from portcullis.core.where import Functions, writes_by_function
 from portcullis.errors import ToolError
 from portcullis.host.vm import Boot, explain, look_at_backend
 
@@ -32,6 +35,14 @@ def counted(machine: Machine, boot_it: Callable[[Machine], Boot]) -> Boot:
     off = executed(boot_it(replace(machine, mode="off")), "kpkeys=off")
     records = with_executed(boot.results.records, whole, plain, off)
     return replace(boot, results=replace(boot.results, records=records))
+
+
+def written_where(machine: Machine, boot_it: Callable[[Machine], Boot], kernel: Path) -> dict[str, dict[str, int]]:
+    """By region of the benchmark, how often each function wrote the register; `kernel` is the vmlinux that boots."""
+    append = f"{PLAIN} {WAITS}" if machine.arch == "arm64" else ""
+    boot = boot_it(replace(machine, where=True, append=f"{machine.append} {append}".strip()))
+    executed(boot, "addresses noted")
+    return writes_by_function(parse_regions(boot.executed or ""), Functions(Image(kernel.read_bytes()).symbol_table()))
 
 
 def executed(boot: Boot, how: str) -> dict[str, dict[str, int]]:

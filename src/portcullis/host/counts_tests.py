@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
-from portcullis.core.counts import differences, parse_regions, tlb_differences
+from portcullis.core.counts import differences, parse_regions, tlb_differences, where_differences
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
@@ -23,7 +23,12 @@ MACHINES = {
 ENDED_WELL = {"arm64": 0, "x86": 1}  # isa-debug-exit makes 1 of 0
 ICOUNT = ("-icount", "shift=0,sleep=off")
 TLB = ",tlb=test,l1=16:16,l2=64:64,pages=12+21"  # what the expectations are for
-RUNS: tuple[tuple[str, tuple[str, ...], str], ...] = (("plain", (), ""), ("icount", ICOUNT, ""), ("tlb", ICOUNT, TLB))
+WHERE = ",where=on"
+RUNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
+    ("plain", (), ""),
+    ("icount", ICOUNT, WHERE),
+    ("tlb", ICOUNT, TLB),
+)
 
 
 def _sources(workspace: Workspace) -> Path:
@@ -58,7 +63,9 @@ def problems_of_counts(workspace: Workspace, commands: Commands, arch: str, jobs
             raise ToolError(f"the program ended with {finished.status}: {said}", f"again: {shown(command)}")
         counted = parse_regions(out.read_text())
         found += [f"{name}: {line}" for line in differences(expected, counted)]
-        if model:
+        if model == WHERE:
+            found += [f"{name}: {line}" for line in where_differences(counted)]
+        if model == TLB:
             found += [f"{name}: {line}" for line in tlb_differences(expected, counted)]
     return found, folder
 
