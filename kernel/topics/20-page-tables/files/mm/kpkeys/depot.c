@@ -91,7 +91,7 @@ noinline __flatten unsigned int kpkeys_depot_fill(int nid, bool reserve,
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(nid);
 	kpkeys_node_lock(nid);
-	for (n = raw_cpu_read(kpkeys_cpu.mag.nr); n < nr && n < KPKEYS_MAG_SIZE; n++) {
+	for (n = raw_cpu_read(kpkeys_cpu.mag.nr); n < nr && n < KPKEYS_NR_WAITING; n++) {
 		/* So that no address of the node waits on the stack. */
 		kpkeys_reread(nid);
 		page = take_one(node_of(nid), reserve && !n);

@@ -6,6 +6,10 @@
 #include "internal.h"
 #include "regions.h"
 
+/* A magazine's last places are for pages that one section took out and cleared. */
+#define KPKEYS_NR_READY		8
+#define KPKEYS_NR_WAITING	(KPKEYS_MAG_SIZE - KPKEYS_NR_READY)
+
 /* depot.c */
 unsigned int kpkeys_depot_fill(int nid, bool reserve, unsigned int nr);
 void kpkeys_freelist_error(const char *what, const void *where);

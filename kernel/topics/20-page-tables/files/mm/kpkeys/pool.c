@@ -45,23 +45,61 @@ static __always_inline void clear(void *page)
 	arch_kpkeys_clear_page(page);
 }
 
-/* This CPU's magazine, which holds pages of the local node, or NULL. */
-static noinline __flatten struct taken take_from_magazine(void)
+/* In a section. This CPU's magazine holds pages of the local node. */
+static __always_inline void *pop(void)
 {
-	unsigned int n;
+	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
+	void *page;
+
+	n -= !!n;
+	raw_cpu_write(kpkeys_cpu.mag.nr, n);
+	n = min_t(unsigned int, n, KPKEYS_NR_WAITING - 1);
+	page = raw_cpu_read(kpkeys_cpu.mag.page[n]);
+	raw_cpu_write(kpkeys_cpu.mag.page[n], NULL);
+	return page;
+}
+
+/* Returns how many; behind them is one that is not free, or NULL. */
+static noinline __flatten unsigned int make_ready(unsigned int nr)
+{
+	unsigned int i;
 	void *page;
 
 	guard(kpkeys_hardened_pgtables)();
-	n = raw_cpu_read(kpkeys_cpu.mag.nr);
-	n -= !!n;
-	raw_cpu_write(kpkeys_cpu.mag.nr, n);
-	n %= KPKEYS_MAG_SIZE;
-	page = raw_cpu_read(kpkeys_cpu.mag.page[n]);
-	raw_cpu_write(kpkeys_cpu.mag.page[n], NULL);
-	if (!kpkeys_table_take(page))
-		return (struct taken){ .bad = page };
-	clear(page);
-	return (struct taken){ page };
+	for (i = 0; i < nr && i < KPKEYS_NR_READY; i++) {
+		page = pop();
+		/* So that an index stays one: no pointer into this page. */
+		kpkeys_reread(i);
+		raw_cpu_write(kpkeys_cpu.mag.page[KPKEYS_NR_WAITING + i], page);
+		if (!page || !kpkeys_table_take(page))
+			break;
+		clear(page);
+	}
+	return i;
+}
+
+/*
+ * Who changes this has a page handed out twice, or none. It may be a table by then,
+ * which is seen here; else its second link is refused.
+ */
+static DEFINE_PER_CPU(unsigned int, nr_ready);
+
+static void *ready_at(unsigned int i)
+{
+	return raw_cpu_read(kpkeys_cpu.mag.page[KPKEYS_NR_WAITING + i % KPKEYS_NR_READY]);
+}
+
+static struct taken take_ready(void)
+{
+	unsigned int left = raw_cpu_read(nr_ready) - 1;
+	void *page = ready_at(left);
+
+	if (likely(kpkeys_is_linear(page) && kpkeys_table_is_new(page))) {
+		raw_cpu_write(nr_ready, left);
+		return (struct taken){ page };
+	}
+	raw_cpu_write(nr_ready, 0);
+	return (struct taken){ .bad = page };
 }
 
 static __always_inline struct taken take_both(void *page)
@@ -95,13 +133,28 @@ static noinline __flatten struct taken take_from_depot(unsigned int order, int n
 	return (struct taken){ page };
 }
 
-static struct taken take_local(int nid, bool reserve)
+/* Several in one section. Until there is a table of frames none may wait. */
+static struct taken fill_and_take(int nid, bool reserve)
 {
+	unsigned int n, nr = likely(no_table) ? KPKEYS_NR_READY : 1;
+
 	if (raw_cpu_read(kpkeys_cpu.mag.nr))
 		kpkeys_count(pool_hits, 1);
 	else if (!kpkeys_depot_fill(nid, reserve, BATCH))
 		return (struct taken){};
-	return take_from_magazine();
+	n = make_ready(nr);
+	raw_cpu_write(nr_ready, n);
+	if (n < nr && ready_at(n))
+		return (struct taken){ .bad = ready_at(n) };
+	return n ? take_ready() : (struct taken){};
+}
+
+static struct taken take_local(int nid, bool reserve)
+{
+	if (!raw_cpu_read(nr_ready))
+		return fill_and_take(nid, reserve);
+	kpkeys_count(pool_hits, 1);
+	return take_ready();
 }
 
 static void put(struct page **tables, unsigned int nr, bool local);
@@ -259,7 +312,7 @@ static __always_inline bool push(void *page)
 {
 	unsigned int n = raw_cpu_read(kpkeys_cpu.mag.nr);
 
-	if (n >= KPKEYS_MAG_SIZE)
+	if (n >= KPKEYS_NR_WAITING)
 		return false;
 	raw_cpu_write(kpkeys_cpu.mag.page[n], page);
 	raw_cpu_write(kpkeys_cpu.mag.nr, n + 1);
@@ -383,7 +436,8 @@ static unsigned long nr_in_magazines(void)
 	unsigned int cpu;
 
 	for_each_possible_cpu(cpu)
-		nr += READ_ONCE(per_cpu_ptr(&kpkeys_cpu, cpu)->mag.nr);
+		nr += READ_ONCE(per_cpu_ptr(&kpkeys_cpu, cpu)->mag.nr) +
+		      min(READ_ONCE(per_cpu(nr_ready, cpu)), KPKEYS_NR_READY);
 	return nr;
 }
 

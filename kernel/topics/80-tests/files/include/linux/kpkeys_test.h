@@ -25,6 +25,7 @@ int kpkeys_test_init(struct kunit *test);
 void kpkeys_test_exit(struct kunit *test);
 u8 kpkeys_test_set_frame(void *page, u8 value);
 int kpkeys_test_key(void *page, int pkey, bool alias);
+struct page *kpkeys_test_retake(struct page *page, gfp_t gfp);
 unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
 unsigned long kpkeys_test_violations(void);

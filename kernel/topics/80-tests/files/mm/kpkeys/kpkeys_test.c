@@ -6,6 +6,7 @@
 #include <linux/uaccess.h>
 
 #include "check.h"
+#include "depot.h"
 #include "internal.h"
 
 struct page *kpkeys_test_ptp;
@@ -116,6 +117,31 @@ int kpkeys_test_key(void *page, int pkey, bool alias)
 	if (pkey != KPKEYS_PKEY_DEFAULT)
 		kpkeys_test_set_frame(page, saved);
 	return ret;
+}
+
+/**
+ * kpkeys_test_retake - take a page that was just given back, and no other
+ * @page: it is at the end of this CPU's magazine, behind those that are ready
+ * @gfp: flags
+ *
+ * With interrupts off.
+ *
+ * Return: the page, or NULL if it does not come.
+ */
+struct page *kpkeys_test_retake(struct page *page, gfp_t gfp)
+{
+	struct page *others[2 * KPKEYS_NR_READY], *taken = NULL;
+	unsigned int nr;
+
+	for (nr = 0; nr < ARRAY_SIZE(others); nr++) {
+		taken = kpkeys_ptp_alloc(gfp, 0, NUMA_NO_NODE);
+		if (!taken || taken == page)
+			break;
+		others[nr] = taken;
+	}
+	while (nr--)
+		kpkeys_ptp_free(others[nr], 0);
+	return taken == page ? page : NULL;
 }
 
 /**

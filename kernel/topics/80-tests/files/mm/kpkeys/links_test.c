@@ -282,7 +282,7 @@ static void test_new_table_is_empty(struct kunit *test)
 		kpkeys_ptp_free(child, 0);
 		scoped_guard(kpkeys_hardened_pgtables)
 			memset(page_address(child), 0xff, PAGE_SIZE);
-		child = kpkeys_ptp_alloc(GFP_ATOMIC, 0, NUMA_NO_NODE);
+		child = kpkeys_test_retake(child, GFP_ATOMIC);
 	}
 	KUNIT_ASSERT_PTR_EQ(test, child, before);
 	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(page_address(child), 0, PAGE_SIZE),

@@ -56,7 +56,7 @@ static void test_pool_keeps_node(struct kunit *test)
 	}
 }
 
-/* Dirty a page while it waits in the pool, and take it again at once. */
+/* Dirty a page while it waits in the pool, and take it again. */
 static struct page *retake_dirty(struct page *page, gfp_t gfp)
 {
 	struct page *again;
@@ -66,7 +66,7 @@ static struct page *retake_dirty(struct page *page, gfp_t gfp)
 	kpkeys_ptp_free(page, 0);
 	scoped_guard(kpkeys_hardened_pgtables)
 		memset(page_address(page), 0xff, PAGE_SIZE);
-	again = kpkeys_ptp_alloc(gfp, 0, NUMA_NO_NODE);
+	again = kpkeys_test_retake(page, gfp);
 	local_irq_restore(flags);
 	return again;
 }
