@@ -147,21 +147,35 @@ static unsigned int nr_records(void)
 	return READ_ONCE(kpkeys_roots.nr_pages) * ROOTS_PER_PAGE;
 }
 
-/* Those that were also freed: behind that, nobody knows the table any more. */
-static noinline __flatten void ask_for(unsigned int nr)
+static bool says(unsigned int page, const struct mm_struct *mm)
 {
-	struct kpkeys_root *root = __kpkeys_root_at(nr);
+	unsigned int i;
 
-	if (root->mm != NOBODY)
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(nr);
-	root = __kpkeys_root_at(nr);
-	if (root->mm == NOBODY && kpkeys_root_is_gone(root->pgd))
-		root->mm = ASKED;
+	for (i = 0; i < ROOTS_PER_PAGE; i++)
+		if (READ_ONCE(__kpkeys_root_at(number(page, i))->mm) == mm)
+			return true;
+	return false;
 }
 
-static void ask_again(unsigned int nr)
+/* Those that were also freed: behind that, nobody knows the table any more. */
+static noinline __flatten void ask_for(unsigned int page)
+{
+	struct kpkeys_root *root;
+	unsigned int i;
+
+	if (!says(page, NOBODY))
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(page);
+	for (i = 0; i < ROOTS_PER_PAGE; i++) {
+		root = __kpkeys_root_at(number(page, i));
+		if (root->mm == NOBODY &&
+		    kpkeys_frame_byte(kpkeys_linear_pfn(root->pgd)) == GONE)
+			root->mm = ASKED;
+	}
+}
+
+static noinline void ask_again(unsigned int nr)
 {
 	struct kpkeys_root *root = __kpkeys_root_at(nr);
 
@@ -190,34 +204,42 @@ static __always_inline bool bury_pages(void *pgd)
 	return true;
 }
 
-/* With the lock. Returns a root that a CPU runs on. */
-static noinline __flatten pgd_t *bury_locked(unsigned int nr)
+/* With the lock, some of a page of records. Returns a root that a CPU runs on. */
+static noinline __flatten pgd_t *bury_locked(unsigned int page)
 {
+	unsigned int i, left = MANY_GONE;
 	struct kpkeys_root *root;
 	pgd_t *pgd;
 
 	guard(kpkeys_hardened_pgtables)();
 	/* Not before: the stack may have been changed while the lock was waited for. */
-	root = __kpkeys_root_at(nr);
-	pgd = root->pgd;
-	if (root->mm != ASKED)
-		return NULL;
-	kpkeys_state.roots_gone--;
-	push_root(nr);
-	return bury_pages(pgd) ? NULL : pgd;
+	kpkeys_reread(page);
+	for (i = 0; i < ROOTS_PER_PAGE && left; i++) {
+		root = __kpkeys_root_at(number(page, i));
+		pgd = root->pgd;
+		if (root->mm != ASKED)
+			continue;
+		left--;
+		kpkeys_state.roots_gone--;
+		push_root(number(page, i));
+		if (!bury_pages(pgd))
+			return pgd;
+	}
+	return NULL;
 }
 
-static void bury(unsigned int nr)
+static void bury(unsigned int page)
 {
-	pgd_t *pgd = NULL;
+	pgd_t *pgd;
 
-	if (__kpkeys_root_at(nr)->mm != ASKED)
-		return;
-	scoped_guard(raw_spinlock_irqsave, &roots_lock)
-		pgd = bury_locked(nr);
-	kpkeys_freelist_report();
-	if (pgd)
-		kpkeys_refuse_quietly("free", "a root that a CPU runs on", pgd);
+	while (says(page, ASKED)) {
+		pgd = NULL;
+		scoped_guard(raw_spinlock_irqsave, &roots_lock)
+			pgd = bury_locked(page);
+		kpkeys_freelist_report();
+		if (pgd)
+			kpkeys_refuse_quietly("free", "a root that a CPU runs on", pgd);
+	}
 }
 
 static void visit_records(void (*fn)(unsigned int nr))
@@ -226,6 +248,14 @@ static void visit_records(void (*fn)(unsigned int nr))
 
 	for (i = 0; i < nr_records(); i++)
 		fn(number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE));
+}
+
+static void visit_pages(void (*fn)(unsigned int page))
+{
+	unsigned int page;
+
+	for (page = 0; page < READ_ONCE(kpkeys_roots.nr_pages); page++)
+		fn(page);
 }
 
 static DEFINE_MUTEX(bury_lock);
@@ -240,9 +270,12 @@ static DEFINE_MUTEX(bury_lock);
 void kpkeys_bury_roots(void)
 {
 	guard(mutex)(&bury_lock);
-	visit_records(ask_for);
+	visit_pages(ask_for);
 	kpkeys_begin_rest();
-	visit_records(kpkeys_forget() ? bury : ask_again);
+	if (kpkeys_forget())
+		visit_pages(bury);
+	else
+		visit_records(ask_again);
 	kpkeys_end_rest();
 }
 
