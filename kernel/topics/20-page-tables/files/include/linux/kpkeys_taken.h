@@ -346,6 +346,35 @@ static inline unsigned int move_present_ptes(struct mm_struct *mm, pte_t *old,
 	return nr;
 }
 
+/* mm/kpkeys/chains.c */
+void __kpkeys_make_tables(struct mm_struct *mm, unsigned long addr);
+void __kpkeys_make_copies(struct mm_struct *mm, struct mm_struct *from,
+			  unsigned long addr);
+
+/* No page can be mapped there by an entry above the last level. */
+static __always_inline bool maps_small_pages(unsigned long addr, unsigned long start,
+					     unsigned long end)
+{
+	unsigned long block = addr & PMD_MASK;
+
+	return block < start || end - block < PMD_SIZE;
+}
+
+/* Of @addr, where @start to @end is or will be mapped. */
+static inline void kpkeys_make_tables(struct mm_struct *mm, unsigned long addr,
+				      unsigned long start, unsigned long end)
+{
+	if (kpkeys_pgtables_enabled() && maps_small_pages(addr, start, end))
+		__kpkeys_make_tables(mm, addr);
+}
+
+static inline void kpkeys_make_copies(struct mm_struct *mm, struct mm_struct *from,
+				      unsigned long start, unsigned long end)
+{
+	if (kpkeys_pgtables_enabled() && maps_small_pages(start, start, end))
+		__kpkeys_make_copies(mm, from, start);
+}
+
 /* mm/kpkeys/vmalloc.c */
 unsigned int __vmap_ptes(pte_t *ptep, struct page **pages, unsigned int nr,
 			 pgprot_t prot);

@@ -252,6 +252,9 @@ static __always_inline bool kpkeys_table_is_new(const void *page)
 	return !no_table || kpkeys_frame_byte(kpkeys_linear_pfn(page)) == TAKEN;
 }
 
+/* chains.c */
+pmd_t *kpkeys_find_pmd(struct mm_struct *mm, unsigned long addr);
+
 /* links.c */
 bool kpkeys_begin_level(unsigned long pfn, unsigned int level);
 

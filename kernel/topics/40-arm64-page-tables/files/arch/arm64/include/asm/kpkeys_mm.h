@@ -77,4 +77,10 @@ static inline int kpkeys_max_user_pkey(void)
 	return 8;
 }
 
+/* An entry of a new table for a process. */
+#define kpkeys_table_of_process(pfn)					\
+	(__phys_to_pte_val(PFN_PHYS(pfn)) | PMD_TYPE_TABLE | PMD_TABLE_PXN)
+
+#define kpkeys_top_has_twin()	false
+
 #endif /* _ASM_ARM64_KPKEYS_MM_H */
