@@ -136,6 +136,14 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 #define changes_are_single()	false
 #endif
 
+/*
+ * May an entry that is present be overwritten, and flushed behind that? Nobody
+ * else uses the table, so nobody uses the old page once the new one is there.
+ */
+#ifndef overwrites_ptes
+#define overwrites_ptes(vma)	false
+#endif
+
 #if defined(CONFIG_KPKEYS_HARDENED_PGTABLES) && !defined(CONFIG_PREEMPT_RT)
 
 #define NR_TAKEN_PTES	KPKEYS_NR_TAKEN

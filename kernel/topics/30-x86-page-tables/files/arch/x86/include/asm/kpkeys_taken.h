@@ -10,6 +10,7 @@
 #define _ASM_X86_KPKEYS_TAKEN_H
 
 #include <linux/mm.h>
+#include <linux/mmu_notifier.h>
 #include <linux/page_table_check.h>
 
 /* There are no batches (pte_batch_hint()), so @nr is 1. */
@@ -99,6 +100,19 @@ static __always_inline bool pte_gains(pte_t old, pte_t pte)
 
 	return (differs & (PTE_PFN_MASK | _PAGE_PKEY_MASK | _PAGE_USER | _PAGE_GLOBAL)) ||
 	       (gained & (_PAGE_PRESENT | _PAGE_RW | _PAGE_DIRTY | _PAGE_NX));
+}
+
+/*
+ * Where other threads may run, or devices walk the table, the new page could be in
+ * one TLB while the old one is in another.
+ */
+#define overwrites_ptes overwrites_ptes
+static __always_inline bool overwrites_ptes(const struct vm_area_struct *vma)
+{
+	struct mm_struct *mm = vma->vm_mm;
+
+	return kpkeys_pgtables_enabled() && mm == current->mm &&
+	       atomic_read(&mm->mm_users) == 1 && !mm_has_notifiers(mm);
 }
 
 /* What maps nothing needs no look at all. */
