@@ -45,12 +45,13 @@ struct kpkeys_taken {
 
 DECLARE_PER_CPU_PAGE_ALIGNED(struct kpkeys_taken, kpkeys_taken);
 
-unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked, unsigned int nr);
+unsigned int __kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked, unsigned int nr,
+				    pud_t *pud);
 
 #else
 
-static inline unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
-						unsigned int nr)
+static inline unsigned int __kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked,
+						  unsigned int nr, pud_t *pud)
 {
 	return 0;
 }
@@ -60,11 +61,18 @@ static inline unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
 
 #endif
 
-/* See __kpkeys_unlink_ptes(). */
+/* See __kpkeys_unlink_tables(). */
+static __always_inline unsigned int kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked,
+							 unsigned int nr, pud_t *pud)
+{
+	return kpkeys_pgtables_enabled() ?
+	       __kpkeys_unlink_tables(pmd, unlinked, nr, pud) : 0;
+}
+
 static __always_inline unsigned int kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
 						       unsigned int nr)
 {
-	return kpkeys_pgtables_enabled() ? __kpkeys_unlink_ptes(pmd, unlinked, nr) : 0;
+	return kpkeys_unlink_tables(pmd, unlinked, nr, NULL);
 }
 
 #ifndef read_copied_ptes

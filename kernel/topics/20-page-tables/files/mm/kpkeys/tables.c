@@ -128,18 +128,35 @@ static __always_inline bool unlink_ptes(u64 *entry, u64 value)
 	return true;
 }
 
+/* Likewise, of the table that had them; pud_clear() looks at what stays. */
+static __always_inline void unlink_pmds(u64 *entry, const void *pmd)
+{
+	unsigned int above = mm_pud_folded(&init_mm) ? KPKEYS_LEVEL_PGD : KPKEYS_LEVEL_PUD;
+	u8 parent = kpkeys_frame_byte(slot_pfn(entry));
+	u8 old = KPKEYS_TABLE(KPKEYS_LEVEL_PMD, KPKEYS_LINK_ONE);
+	u64 value = READ_ONCE(*entry);
+	unsigned long pfn = kpkeys_table_pfn(value);
+
+	if ((parent & ~KPKEYS_FRAME_LINK) == KPKEYS_TABLE(above, 0) &&
+	    pfn == slot_pfn(pmd) && kpkeys_frame_byte(pfn) == old &&
+	    try_cmpxchg(entry, &value, 0))
+		kpkeys_change_frame_now(pfn, old,
+					KPKEYS_TABLE(KPKEYS_LEVEL_PMD, KPKEYS_LINK_NONE));
+}
+
 /**
- * __kpkeys_unlink_ptes - unlink tables of the last level, of a process
+ * __kpkeys_unlink_tables - unlink tables of the last level, of a process
  * @pmd: the first entry
  * @unlinked: what they were; none where there was none
  * @nr: how many, in one table
+ * @pud: if that table goes as well, the entry that leads to it, or NULL
  *
  * In one section, which calls nothing.
  *
  * Return: how many; pmd_clear() is to look at the next one.
  */
-noinline __flatten unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked,
-						     unsigned int nr)
+noinline __flatten unsigned int __kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked,
+						       unsigned int nr, pud_t *pud)
 {
 	unsigned int i;
 	pmd_t old;
@@ -147,6 +164,7 @@ noinline __flatten unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pmd);
 	kpkeys_reread(unlinked);
+	kpkeys_reread(pud);
 	for (i = 0; i < nr; i++, pmd++) {
 		old = READ_ONCE(*pmd);
 		if (pmd_none(old) || unlikely(pmd_bad(old)))
@@ -155,5 +173,7 @@ noinline __flatten unsigned int __kpkeys_unlink_ptes(pmd_t *pmd, pmd_t *unlinked
 			break;
 		unlinked[i] = old;
 	}
+	if (pud && i == nr)
+		unlink_pmds((u64 *)pud, pmd - 1);
 	return i;
 }
