@@ -18,7 +18,7 @@ from portcullis.lab.jobs import has_stock, stock_variant
 from portcullis.lab.page import make_page
 from portcullis.lab.pricing import overhead, price
 from portcullis.lab.profile import parse_profile, priced_counts
-from portcullis.lab.published import Counted, compare, settle
+from portcullis.lab.published import Counted, as_in_source, compare, settle
 from portcullis.lab.results import Region, Result, Round
 from portcullis.lab.tables import make_table, overhead_said
 
@@ -201,6 +201,20 @@ def test_the_first_table_has_each_backend_and_what_others_published():
     assert not [line for line in lines[: lines.index("# Appendix")] if line.startswith("| vmalloc")]
     # Half of it says what it has.
     assert make_page(results(), read_profiles(), published_rows()).parts[0].grids[0].rows[0][1] == "not counted"
+
+
+def test_targets_are_shown_where_no_published_design_was_counted():
+    own = [each for each in results() if each.design in ("stock", "off", "portcullis")]
+    page = make_page(own, read_profiles(), published_rows())
+    grids = {grid.id: grid for part in page.parts for grid in part.grids}
+    assert "published-table-graviton3" not in grids
+    rows = {row[0]: row for row in grids["targets-graviton3"].rows}
+    assert rows["fork-h0"][1:3] == ("3.35%", "–") and rows["fork-h0"][4].endswith("%")
+    # Barriers are counted alike there, too.
+    row = next(row for row in ROWS if row.id == "kpkeys/vmalloc-p4-h0/rfc")
+    made = {"off": {"dsb": 4, "isb": 4}, "portcullis": {"dsb": 1, "isb": 5, "pkey_writes": 4}}
+    counted = Counted([result(design, {"vmalloc-p4-h0": each}) for design, each in made.items()])
+    assert as_in_source(row, counted, "arm64") == (None, {"dsb": 1, "isb": 1})
 
 
 # --- committed counts --------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ SWITCHES = {
     "late": "and both",
 }
 REGIONS = {region for benchmark in BENCHMARKS.values() for region in benchmark.regions}
+FEW = 0.01  # of an event in a switch that has been repeated 10,000 times, and is only what came in between
 SMALL = 0.05  # points that are not worth a word
 PRICED = (
     "Events counted by an emulator, priced for real CPUs. No time here was measured: each figure is a number of "
@@ -313,7 +314,10 @@ def _gate_grid(table: Table, gates: list[Line]) -> Grid:
         (
             line.region.removeprefix(GATE),
             "–" if line.unpriced else time_range(table.profile, line.base_price.cycles),
-            ", ".join(f"{count:.3g} {event_name(event)}" for event, count in line.base_price.unknown.items()) or "–",
+            ", ".join(
+                f"{count:.3g} {event_name(event)}" for event, count in line.base_price.unknown.items() if count >= FEW
+            )
+            or "–",
         )
         for line in gates
     )
@@ -355,7 +359,8 @@ def _published(profile: Profile, rows: tuple[Row, ...], results: list[Result], t
     counted = Counted([*accepted, *own_variants(results, rows)])
     found = compare_ends(settled, rows, counted)
     shown = [each for each in found if each.ours]
-    if not shown:
+    own_targets = _target_grids(settled, rows, counted)
+    if not shown and not own_targets:
         return []
     source = found[0].row.source
     notes = [f"{source.title}. {source.cpu}.", source.note, source.unchecked and f"Not rechecked: {source.unchecked}"]
@@ -366,7 +371,7 @@ def _published(profile: Profile, rows: tuple[Row, ...], results: list[Result], t
         f"published-{profile.name}",
         f"Published against ours: {source.cpu}",
         tuple(note for note in notes if note),
-        (_published_grid(profile, shown), *_target_grids(settled, rows, counted)),
+        (*([_published_grid(profile, shown)] if shown else []), *own_targets),
         tuple(_published_plots(profile, shown)),
     )
     return [part]
@@ -469,7 +474,7 @@ def _ours(each: Comparison) -> str:
 
 
 def _ends(found: Range, unit: str) -> str:
-    ends = [f"{end:.1f}" for end in (found.low, found.high)]
+    ends = [f"{round(end, 1) + 0.0:.1f}" for end in (found.low, found.high)]  # never -0.0
     return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
 
 

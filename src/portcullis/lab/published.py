@@ -194,9 +194,9 @@ def as_in_source(row: Row, counted: Counted, arch: str) -> tuple[Counts | None, 
     """
     design = row.executes or counted.counters(arch, row.region, row.design, row.variant, row.level)
     base = counted.base(arch, row.region, row.variant, row.level)
-    if "runs" in row.like and design and base:
+    if "runs" in row.like and base:
         own = counted.counters(arch, row.region, OWN_DESIGN, row.variant, row.level)
-        design, base = (without_surplus(each, base, own) for each in (design, base))
+        design, base = (each and without_surplus(each, base, own) for each in (design, base))
     if "pcid" in row.like and design:
         design = {name: value for name, value in design.items() if name not in FULL_FLUSHES}
     return design, base
