@@ -24,7 +24,7 @@ from portcullis.host.screen import print_json, print_line
 from portcullis.host.workspace import Workspace, write_whole
 from portcullis.lab.committed import dump_committed
 from portcullis.lab.grids import Grid
-from portcullis.lab.page import Page, make_page
+from portcullis.lab.page import UNEVEN_NOTE, Page, make_page
 
 # Tables that are printed as text: CPUs of published figures, and the one with keys for the kernel.
 QUOTED = (
@@ -105,7 +105,8 @@ def markdown(page: Page) -> list[str]:
     for part in sorted(parts.values(), key=lambda part: not part.id.startswith(("published-", "misses"))):
         grids = [grid for grid in part.grids if grid.id.startswith(QUOTED) and MODELLED not in grid.id]
         if grids:
-            notes = part.notes if part.id.startswith("published-") else ()
+            shown = part.id.startswith("published-")
+            notes = [note for note in part.notes if shown or note.startswith(UNEVEN_NOTE)]
             lines += ["", f"## {part.title}", *(f"{note}\n" for note in notes)]
         lines += _markdown_grids(grids, titles=len(grids) > 1)
     return lines

@@ -3,29 +3,19 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from portcullis.lab.results import Region, Result, dump_result, load_result
+from portcullis.lab.results import Result, dump_result, load_result
 
 FORMAT = 1
 INDENT = " "
-
-
-def shortened(result: Result) -> Result:
-    """A result with the round in the middle alone, which is the one that is priced."""
-    return replace(result, regions={name: _middle(region) for name, region in result.regions.items()})
-
-
-def _middle(region: Region) -> Region:
-    rounds = sorted(region.rounds, key=lambda each: each.total.get("instructions", 0))
-    return Region(region.times, (rounds[(len(rounds) - 1) // 2],))
 
 
 def dump_committed(results: Iterable[Result]) -> str:
     """The file: a line for each region, so that a change of counts is a change of few lines."""
     jobs = []
     for result in sorted(results, key=lambda each: each.job):
-        data = json.loads(dump_result(shortened(result)))
+        data = json.loads(dump_result(result))
         head = [f"{INDENT}{json.dumps(name)}: {json.dumps(value)}" for name, value in data.items() if name != "regions"]
         regions = [
             f"{INDENT * 2}{json.dumps(name)}: {json.dumps(region)}" for name, region in sorted(data["regions"].items())

@@ -47,6 +47,7 @@ SWITCHES = {
     "late": "and both",
 }
 REGIONS = {region for benchmark in BENCHMARKS.values() for region in benchmark.regions}
+UNEVEN_NOTE = "Rounds of one run"
 FEW = 0.01  # of an event in a switch that has been repeated 10,000 times, and is only what came in between
 SMALL = 0.05  # points that are not worth a word
 PRICED = (
@@ -134,9 +135,7 @@ def _overheads(table: Table) -> Part | None:
         if spread > UNEVEN
     ]
     if uneven:
-        notes.append(
-            f"Rounds of one run differ in their instructions, so that these rows say little: {', '.join(uneven)}."
-        )
+        notes.append(f"{UNEVEN_NOTE} differ in their instructions, so that these rows say little: {', '.join(uneven)}.")
     title = f"{table.profile.title}{', ' + table.variant if table.variant else ''}"
     compared = [line for line in lines if has_stock(line.region) or line.region not in REGIONS]
     others = [line for line in lines if line not in compared]
