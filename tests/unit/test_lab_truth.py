@@ -74,6 +74,16 @@ def test_a_source_is_compared_at_the_price_that_it_measured():
     assert found.row.id == "bulkhead/page-fault" and found.ours.middle == pytest.approx(2 * 18.531)
 
 
+def test_the_middle_of_an_overhead_is_that_of_all_prices():
+    profile = made_up(instructions=cycles(0.5, 1.5), isb=cycles(100, 300))
+    found = overhead({"instructions": 1000, "isb": 1}, {"instructions": 1000}, profile).range
+    assert (found.low, found.high, found.middle) == pytest.approx((100 / 1500, 300 / 500, 200 / 1000))
+    counted = [result("off", {"fork-h1": {"instructions": 1000}})]
+    counted.append(result("rfc", {"fork-h1": {"instructions": 1000, "isb": 1}}))
+    (row,) = (each for each in compare(replace(profile, name="graviton3"), ROWS, Counted(counted)) if each.ours)
+    assert row.ours.middle == pytest.approx(20) and row.factor == pytest.approx(20 / 6.99)
+
+
 def test_fitted_prices_are_solved_at_both_ends_of_the_anchor():
     low, high = PROFILES["graviton3"].costs["isb"].range
     assert low < high

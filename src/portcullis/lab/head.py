@@ -105,7 +105,7 @@ def _at_middle(cell: Cell) -> str:
     """The overhead with each price at its middle, and its range."""
     if cell.unpriced or cell.overhead is None:
         return overhead_said(cell)
-    return f"{percent(sum(cell.overhead.share.values()))}% ({overhead_said(cell)})"
+    return f"{percent(cell.overhead.range.middle)}% ({overhead_said(cell)})"
 
 
 def _published(row: Row | None) -> str:
@@ -155,7 +155,7 @@ def _dearest(table: Table) -> str:
     if not known:
         return ""
     workload, cell = max(known, key=lambda each: each[1].overhead.range.high)  # type: ignore[union-attr]
-    return f"{workload.what} ({percent(sum(cell.overhead.share.values()))}%)"  # type: ignore[union-attr]
+    return f"{workload.what} ({percent(cell.overhead.range.middle)}%)"  # type: ignore[union-attr]
 
 
 def _against(shown: list[Table | None], rows: Iterable[Row]) -> str:

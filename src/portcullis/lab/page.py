@@ -380,7 +380,11 @@ def _published_grid(profile: Profile, shown: list[Comparison]) -> Grid:
     regional = any(each.own_base for each in shown)
     rows = tuple(_published_row(each, regional) for each in shown)
     name, said, ours, factor, kind, *_ = next((row for row in rows if row[4] == "predicted"), rows[0])
-    how = f"{factor} times theirs" if "points" not in factor else f"{factor} from theirs"
+    how = (
+        f"{factor} times theirs at prices in the middle of their ranges"
+        if "points" not in factor
+        else f"{factor} from theirs"
+    )
     example = (
         f"{name}: published {said}, ours {ours}, {how}. It is {kind}: a fitted row was used to settle a price "
         "and agrees "

@@ -14,15 +14,16 @@ NEGLIGIBLE = 0.001
 
 @dataclass(frozen=True)
 class Range:
-    """Two ends of what something may be."""
+    """Two ends of what something may be; `centre` is what it is with each price in the middle of its own range."""
 
     low: float
     high: float
+    centre: float | None = None
 
     @property
     def middle(self) -> float:
-        """Half way."""
-        return (self.low + self.high) / 2
+        """At the middle of all prices, half way where that is not known."""
+        return (self.low + self.high) / 2 if self.centre is None else self.centre
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def overhead(design: Counts, base: Counts, profile: Profile) -> Overhead | None:
         if of_design.get(event, 0) != of_base.get(event, 0) and middle[event]
     }
     low, high = _ends_of_ratio(of_design, of_base, {event: profile.costs[event].range for event in events})
-    return Overhead(Range(low - 1, high - 1), share, _that_matter(unknown, whole))
+    return Overhead(Range(low - 1, high - 1, sum(share.values())), share, _that_matter(unknown, whole))
 
 
 def _side_by_side(design: Counts, base: Counts, profile: Profile) -> tuple[dict[str, float], dict[str, float]]:

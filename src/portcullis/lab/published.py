@@ -375,14 +375,16 @@ def _spanned(found: tuple[Comparison, ...]) -> Comparison:
 
 
 def span(ranges: Iterable[Range | None]) -> Range | None:
-    """From the least to the greatest end; None when there is none of all."""
+    """From the least to the greatest end, with the centre of the first; None when there is none of all."""
     known = [each for each in ranges if each is not None]
-    return Range(min(each.low for each in known), max(each.high for each in known)) if known else None
+    if not known:
+        return None
+    return Range(min(each.low for each in known), max(each.high for each in known), known[0].centre)
 
 
 def _percent(design: Counts | None, base: Counts | None, profile: Profile) -> Range | None:
     found = overhead(design, base, profile) if design is not None and base is not None else None
-    return Range(100 * found.range.low, 100 * found.range.high) if found else None
+    return Range(100 * found.range.low, 100 * found.range.high, 100 * found.range.middle) if found else None
 
 
 def _with_own_base(found: Comparison, profile: Profile, counted: Counted) -> Comparison:
