@@ -237,6 +237,16 @@ static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 	}
 }
 
+/* Memory may be far from the rest. */
+static unsigned long next_frame(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	if (index < kpkeys_frames.nr && kpkeys_frames.page[index] == kpkeys_no_frames)
+		return (index + 1) * KPKEYS_FRAMES_PER_PAGE;
+	return pfn + 1;
+}
+
 /* Two sums over hashed page frames differ unless the same frames are in both. */
 static void check_links(struct kpkeys_check *check)
 {
@@ -244,7 +254,8 @@ static void check_links(struct kpkeys_check *check)
 	int nid;
 
 	for_each_online_node(nid) {
-		for (pfn = node_start_pfn(nid); pfn < node_end_pfn(nid); pfn++)
+		for (pfn = node_start_pfn(nid); pfn < node_end_pfn(nid);
+		     pfn = next_frame(pfn))
 			if (kpkeys_table_level(pfn))
 				check_entries(check, pfn);
 		touch_nmi_watchdog();
