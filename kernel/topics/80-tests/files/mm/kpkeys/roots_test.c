@@ -5,11 +5,11 @@
 #include <linux/kpkeys_test.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/mmu_context.h>
 #include <linux/pgtable.h>
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 
-#include <asm/mmu_context.h>
 #include <asm/pgalloc.h>
 
 #include "check.h"
