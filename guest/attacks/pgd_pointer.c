@@ -18,6 +18,7 @@
 #include "attack.h"
 #include "files.h"
 #include "list.h"
+#include "looker.h"
 #include "objects.h"
 
 #define USER_PART	0x32
@@ -150,7 +151,7 @@ static void __attribute__((noreturn)) look_again_and_again(int fd, uint64_t addr
 	__builtin_unreachable();
 }
 
-static pid_t start_looker(int *from)
+pid_t looker_start(int *from)
 {
 	int fds[2];
 	pid_t pid;
@@ -177,7 +178,7 @@ enum outcome mm_pgd_other(void)
 	int err;
 
 	stay_on_cpu(0);
-	pid = start_looker(&input.fd);
+	pid = looker_start(&input.fd);
 	if (pid < 0 || ktask(pid, &looker) || ktask(victim_pid(), &victim))
 		return broken("no mm found");
 	pointer = find_word(looker.mm, MM_SIZE, looker.pgd);
