@@ -160,7 +160,7 @@ static __always_inline u8 kpkeys_set_level(const unsigned int level)
 
 	preempt_disable_notrace();
 	old = raw_cpu_read(kpkeys_cpu.level);
-	if (old == level)
+	if (old == level || unlikely(!arch_kpkeys_has_stack()))
 		return KPKEYS_LVL_UNCHANGED;
 	__kpkeys_raise(level, old);
 	/* A section around this guard does not hold in it. */

@@ -8,6 +8,7 @@
 #define _ASM_X86_KPKEYS_H
 
 #include <linux/types.h>
+#include <asm/asm.h>
 #include <asm/msr-index.h>
 
 #define KPKEYS_PKEY_DEFAULT	0
@@ -49,6 +50,21 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 		     : [pkrs] "i" (MSR_IA32_PKRS)
 		     : "rcx", "rdx", "cc", "memory");
 }
+
+/*
+ * Where the stack is, was ordinary memory. An interrupt of a section pushes to it
+ * with the gate open, so it must not lie behind a page table in the direct map.
+ */
+#if defined(CONFIG_VMAP_STACK) && defined(CONFIG_DYNAMIC_MEMORY_LAYOUT)
+extern unsigned long vmalloc_base;
+
+static __always_inline bool arch_kpkeys_has_stack(void)
+{
+	return current_stack_pointer >= vmalloc_base;
+}
+#else
+#define arch_kpkeys_has_stack()	true
+#endif
 
 static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
 {

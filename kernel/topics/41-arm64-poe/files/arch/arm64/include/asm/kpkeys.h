@@ -90,6 +90,13 @@ static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once
 		isb();
 }
 
+/*
+ * Where the stack is, was ordinary memory. An interrupt of a section stores to it
+ * with the gate open, so it must not lie behind a page table in the linear map.
+ */
+#define arch_kpkeys_has_stack()						\
+	(!IS_ENABLED(CONFIG_VMAP_STACK) || current_stack_pointer >= PAGE_END)
+
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 {
 	return read_sysreg_s(SYS_POR_EL1);
