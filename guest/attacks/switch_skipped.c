@@ -17,6 +17,7 @@
 
 #define OTHER_CPU	1
 #define TRIES		40
+#define MOMENTS		1000		/* to find the victim there */
 #define LOOK_TIME	200		/* milliseconds */
 #define REFERENCES	1000
 
@@ -94,7 +95,7 @@ enum outcome switch_skipped(void)
 	loaded = find_loaded(&looker);
 	if (!loaded)
 		return broken("no place that says what is loaded");
-	for (i = 0; i < TRIES && !text[0]; i++) {
+	for (i = 0; i < MOMENTS && seen < TRIES && !text[0]; i++) {
 		judge_secret("", 0);	/* so that it runs, and sleeps then */
 		usleep(3000);
 		if (kread64(loaded) != victim.mm)
