@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "attack.h"
 #include "corrupt.h"
 #include "objects.h"
 
