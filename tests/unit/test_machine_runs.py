@@ -192,9 +192,9 @@ def test_an_attack_that_still_lands_gets_a_second_try_alone():
     outcomes, _ = run_attacks((gap, attack("b")), "enforce", Machine(), booter)
     assert [o.verdict for o in outcomes] == ["LANDED", "LANDED"]
     assert jobs == ["attack,a,b", "attack,a"]
-    booter, jobs = boots((verdict("a", "ERROR") + "#done 0\n", ""), (verdict("a", "ERROR") + "#done 0\n", ""))
+    booter, jobs = boots(*[(verdict("a", "ERROR") + "#done 0\n", "")] * 3)
     (outcome,), _ = run_attacks((gap,), "enforce", Machine(), booter)
-    assert not outcome.as_expected and len(jobs) == 2
+    assert not outcome.as_expected and len(jobs) == 3
 
 
 def test_an_attack_that_should_have_got_through_gets_a_second_try_alone():
