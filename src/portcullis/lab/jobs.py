@@ -69,6 +69,7 @@ BENCHMARKS = {
         ),
     )
 }
+REGIONS = {region for benchmark in BENCHMARKS.values() for region in benchmark.regions}
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,15 @@ from dataclasses import dataclass
 
 from portcullis.lab.grids import Grid, Part, Plot
 from portcullis.lab.head import head_part
-from portcullis.lab.jobs import BENCHMARKS, TLB_BLOCKS, TLB_PAGES, has_stock
+from portcullis.lab.jobs import REGIONS, TLB_BLOCKS, TLB_PAGES, has_stock
 from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
-from portcullis.lab.pricing import Range
 from portcullis.lab.profile import Cost, Profile
 from portcullis.lab.published import (
-    BATCHED,
-    LIKE,
     PROFILE_OF,
-    Comparison,
-    Counted,
     Row,
-    Target,
-    compare_ends,
     misses_per_thousand,
-    targets_ends,
 )
+from portcullis.lab.published_parts import published_parts
 from portcullis.lab.results import BASES, DESIGNS, Result
 from portcullis.lab.tables import (
     GATE,
@@ -29,27 +22,15 @@ from portcullis.lab.tables import (
     Cell,
     Line,
     Table,
-    accept,
     base_takes,
     make_table,
     overhead_said,
-    own_variants,
 )
 from portcullis.lab.text import event_name, nanoseconds, time_range
 
 MOST_SERIES = 7  # events that a plot tells apart
-# Variants held against targets, and what they are called there.
-SWITCHES = {
-    "": "as it is",
-    "pauth-off": "kpkeys_pauth=off",
-    "late-lower": "and late-lower",
-    "late-raise": "and late-raise",
-    "late": "and both",
-}
-REGIONS = {region for benchmark in BENCHMARKS.values() for region in benchmark.regions}
 UNEVEN_NOTE = "Rounds of one run"
 FEW = 0.01  # of an event in a switch that has been repeated 10,000 times, and is only what came in between
-SMALL = 0.05  # points that are not worth a word
 PRICED = (
     "Events counted by an emulator, priced for real CPUs. No time here was measured: each figure is a number of "
     "events, times what one costs according to a source that is named below."
@@ -81,7 +62,7 @@ def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iter
         tables = [make_table(profile, rows, own, variant) for variant in variants]
         found |= {(profile.name, table.variant): table for table in tables}
         parts += [part for table in tables if (part := _overheads(table))]
-        parts += _published(profile, rows, own, tables)
+        parts += published_parts(profile, rows, own, tables)
         if any(table.lines for table in tables):
             parts.append(_prices(tables[0].profiles, profile))
     if not parts:
@@ -349,164 +330,6 @@ def _gate_plots(table: Table, gates: list[Line]) -> list[Plot]:
         example += f" More than shown, by what has no known price: {', '.join(lacking)}."
     svg = ranges(f"{title}, {profile.title}", spans, ["time"], " ns", logarithmic=True)
     return [Plot(f"gates-{_key(table)}", title, svg, ("time",), example)]
-
-
-# --- published -------------------------------------------------------------------------------------------------
-def _published(profile: Profile, rows: tuple[Row, ...], results: list[Result], tables: list[Table]) -> list[Part]:
-    accepted = [each for variant in SWITCHES for each in accept(results, variant)[0]]
-    settled = next((table.profiles for table in tables), (profile,))
-    counted = Counted([*accepted, *own_variants(results, rows)])
-    found = compare_ends(settled, rows, counted)
-    shown = [each for each in found if each.ours]
-    own_targets = _target_grids(settled, rows, counted)
-    if not shown and not own_targets:
-        return []
-    source = found[0].row.source
-    notes = [f"{source.title}. {source.cpu}.", source.note, source.unchecked and f"Not rechecked: {source.unchecked}"]
-    missing = [each.row.id for each in found if not each.ours]
-    if missing:
-        notes.append(f"Not counted, so not compared: {', '.join(missing)}.")
-    part = Part(
-        f"published-{profile.name}",
-        f"Published against ours: {source.cpu}",
-        tuple(note for note in notes if note),
-        (*([_published_grid(profile, shown)] if shown else []), *own_targets),
-        tuple(_published_plots(profile, shown)),
-    )
-    return [part]
-
-
-def _published_grid(profile: Profile, shown: list[Comparison]) -> Grid:
-    regional = any(each.own_base for each in shown)
-    rows = tuple(_published_row(each, regional) for each in shown)
-    name, said, ours, factor, kind, *_ = next((row for row in rows if row[4] == "predicted"), rows[0])
-    how = (
-        f"{factor} times theirs at prices in the middle of their ranges"
-        if "points" not in factor
-        else f"{factor} from theirs"
-    )
-    example = (
-        f"{name}: published {said}, ours {ours}, {how}. It is {kind}: a fitted row was used to settle a price "
-        "and agrees "
-        "by construction. Where the published figure is within one point of zero the distance is given "
-        "instead of a ratio."
-    )
-    extra: tuple[str, ...] = ()
-    if regional:
-        extra = ("own base", "own base / theirs", "of it instructions", "cycles an instruction", "Portcullis")
-        extra += ("Portcullis / our rfc",)
-        example += (
-            " “Ours” has one price for all instructions. “Own base” takes the time of the unprotected operation from "
-            "the published figure without batching, so that the batched ones of the same benchmark are predictions of "
-            "another kind; the price of an instruction which that means is beside it. “Portcullis” is what this "
-            "project costs at the same prices over the same base, and beside it the ratio to our own kernel of the "
-            "batched design."
-        )
-    columns = ("figure", "published", "ours", "ours / theirs", "kind", *extra, "what is between them")
-    return Grid(f"published-table-{profile.name}", "Row by row", columns, rows, example)
-
-
-def _published_row(each: Comparison, regional: bool) -> tuple[str, ...]:
-    row = each.row
-    cells = (
-        row.id.split("/", 1)[1],
-        row.said + (f" ({row.mark})" if row.mark else "") + (", not rechecked" if row.source.unchecked else ""),
-        _ours(each),
-        _against_theirs(each.factor, each.points),
-        "fitted" if each.fitted else "predicted",
-    )
-    if regional:
-        own, settles = each.own_base, row.design == "per-write"
-        cells += (
-            _ends(own, "%") if own and not settles else "–",
-            _against_theirs(*each.against(own)) if own and not settles else "–",
-            _ends(each.instructions, " points") if each.instructions else "–",
-            f"{each.cycles:.2f}" if own and each.cycles is not None else "–",
-            _ends(each.ours_here, "%") if each.ours_here and not settles else "–",
-            _ratio(each.ours_here, each.rfc_here) if not settles else "–",
-        )
-    return (*cells, _between(each))
-
-
-def _ratio(one: Range | None, other: Range | None) -> str:
-    return f"{one.middle / other.middle:.2f}" if one and other and other.middle > 0 else "–"
-
-
-def _target_grids(profiles: tuple[Profile, ...], rows: tuple[Row, ...], counted: Counted) -> list[Grid]:
-    variants = [name for name in SWITCHES if any(key[3] == name for key in counted.regions)]
-    found = targets_ends(profiles, rows, counted, variants)
-    if not found:
-        return []
-    lines = tuple(_target_row(each, variants) for each in found)
-    name, said, _, most, plain, *_ = lines[0]
-    example = (
-        f"{name}: published with batching {said}; design portcullis is to cost {most} at most, and costs {plain}. "
-        "Half of what is published where that is above 3%. Same prices and base as “Portcullis” above. "
-        "The keys of pointer authentication are hidden in the first column of ours only: the source hides none. "
-        "“Our rfc” is our own kernel of the published design at the same prices."
-    )
-    columns = ("figure", "published", "our rfc", "target", *(SWITCHES[name] for name in variants))
-    return [Grid(f"targets-{profiles[0].name}", "Portcullis against the batched figures", columns, lines, example)]
-
-
-def _target_row(each: Target, variants: list[str]) -> tuple[str, ...]:
-    name = each.row.id.split("/")[1]
-    cells = (_ends(each.found[variant], "%") if variant in each.found else "–" for variant in variants)
-    return (name, each.row.said, _ends(each.rfc, "%") if each.rfc else "–", f"{each.most:.1f}%", *cells)
-
-
-def _between(each: Comparison) -> str:
-    """What the row says itself, what was done to its counts, and what the exceptions of the source could add."""
-    words = [each.row.why, *(f"Counted with {LIKE[name]}." for name in each.row.like)]
-    if each.row.region in REGIONS and not has_stock(each.row.region):
-        words.append("Over kpkeys=off: the stock kernel cannot repeat it.")
-    if each.uncorrected:
-        words.append(f"As Linux 6.12 is: {_ends(each.uncorrected, '%')}.")
-    if each.restores >= SMALL:
-        words.append(f"Restoring the register on each return would add {each.restores:.1f} points at most.")
-    return " ".join(words)
-
-
-def _against_theirs(factor: float | None, points: float | None) -> str:
-    return f"{factor:.2f}" if factor else f"{points or 0:+.1f} points"
-
-
-def _ours(each: Comparison) -> str:
-    unit = " ns" if each.row.ns is not None else "%"
-    return _ends(each.ours, unit)  # type: ignore[arg-type]
-
-
-def _ends(found: Range, unit: str) -> str:
-    ends = [f"{round(end, 1) + 0.0:.1f}" for end in (found.low, found.high)]  # never -0.0
-    return f"{ends[0]}{unit}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}{unit}"
-
-
-def _published_plots(profile: Profile, shown: list[Comparison]) -> list[Plot]:
-    plots = []
-    for name, title, chosen in (
-        ("dear", "Guard for each write", [each for each in shown if each.row.design == "per-write"]),
-        ("batched", "Batched", [each for each in shown if each.row.design == BATCHED]),
-        ("time", "Time of one operation", [each for each in shown if each.row.ns is not None]),
-    ):
-        if not chosen:
-            continue
-        unit = " ns" if name == "time" else "%"
-        spans = [
-            Span(
-                each.row.id.split("/")[1] + (" (fitted)" if each.fitted else ""),
-                {"published": (each.row.value, each.row.value), "ours": (each.ours.low, each.ours.high)},  # type: ignore[union-attr]
-            )
-            for each in chosen
-        ]
-        first = chosen[0]
-        example = (
-            f"{first.row.id.split('/')[1]}: the upper dot is the published {first.row.said}, the lower one "
-            f"ours, {_ours(first)}; "
-            "a bar through it spans what the prices leave open."
-        )
-        svg = ranges(f"Published against ours: {title}, {profile.title}", spans, ["published", "ours"], unit)
-        plots.append(Plot(f"published-{name}-{profile.name}", title, svg, ("published", "ours"), example))
-    return plots
 
 
 # --- prices and counts -----------------------------------------------------------------------------------------
