@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Attacks on entries that map kernel text, the direct map and vmalloc space. */
+#include "answer.h"
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
@@ -40,15 +41,6 @@ enum outcome direct_map_pmd(void)
 
 enum outcome vmalloc_nx(void)
 {
-#ifdef __x86_64__
-	/* endbr64; mov $0x600d,%eax; ret */
-	static const unsigned char code[] = {
-		0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x0d, 0x60, 0x00, 0x00, 0xc3,
-	};
-#else
-	/* bti c; mov x0,#0x600d; ret */
-	static const unsigned int code[] = { 0xd503245f, 0xd28c01a0, 0xd65f03c0 };
-#endif
 	struct slot slot;
 	uint64_t addr, value;
 	int err;
@@ -56,16 +48,15 @@ enum outcome vmalloc_nx(void)
 	if (corrupt_command("vmalloc count=1"))
 		return broken("no vmalloc area");
 	addr = corrupt_answer("address");
-	err = kwrite(addr, code, sizeof(code));
+	err = kwrite(addr, answer_code, ANSWER_SIZE);
 	if (err || kwalk(addr, LEVEL_PTE, 0, &slot) || pte_is_executable(slot.value))
 		return broken("no NX page to start with");
 	err = kwrite64(slot.slot, pte_make_executable(slot.value));
 	if (err)
 		return lost("clearing NX was refused: %d", err);
-	err = corrupt_command("call addr=0x%lx", addr);
-	value = corrupt_answer("value");
+	err = call_answer(addr, &value);
 	kwrite64(slot.slot, slot.value);
-	if (err || value != 0x600d)
+	if (!is_answer(err, value))
 		return lost("call gave %d, value 0x%lx", err, value);
 	return won("code written to vmalloc page 0x%lx ran in the kernel and returned 0x%lx",
 		   addr, value);
@@ -75,10 +66,6 @@ enum outcome vmalloc_nx(void)
 enum outcome nx_mask(void)
 {
 #ifdef __x86_64__
-	/* endbr64; mov $0x600d,%eax; ret */
-	static const unsigned char code[] = {
-		0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x0d, 0x60, 0x00, 0x00, 0xc3,
-	};
 	uint64_t mask = ksymbol("__supported_pte_mask"), old = kread64(mask), addr, value;
 	int err;
 
@@ -88,11 +75,10 @@ enum outcome nx_mask(void)
 	err = corrupt_command("vmalloc count=1");
 	addr = corrupt_answer("address");
 	store_constant(mask, old);
-	if (err || kwrite(addr, code, sizeof(code)))
+	if (err || kwrite(addr, answer_code, ANSWER_SIZE))
 		return broken("no vmalloc area");
-	err = corrupt_command("call addr=0x%lx", addr);
-	value = corrupt_answer("value");
-	if (err || value != 0x600d)
+	err = call_answer(addr, &value);
+	if (!is_answer(err, value))
 		return lost("call gave %d, value 0x%lx", err, value);
 	return won("code written to vmalloc page 0x%lx ran in the kernel and returned 0x%lx",
 		   addr, value);

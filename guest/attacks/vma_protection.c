@@ -6,19 +6,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "answer.h"
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
-
-#ifdef __x86_64__
-/* endbr64; mov $0x600d,%eax; ret */
-static const unsigned char code[] = {
-	0xf3, 0x0f, 0x1e, 0xfa, 0xb8, 0x0d, 0x60, 0x00, 0x00, 0xc3,
-};
-#else
-/* bti c; mov x0,#0x600d; ret */
-static const unsigned int code[] = { 0xd503245f, 0xd28c01a0, 0xd65f03c0 };
-#endif
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -29,14 +20,14 @@ enum outcome vma_code(void)
 {
 	char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC,
 			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	uint64_t vma, protection, value;
+	uint64_t vma, protection, value = 0;
 	struct slot slot;
 	int err;
 
 	if (page == MAP_FAILED)
 		return broken("no shared page");
-	memcpy(page, code, sizeof(code));
-	__builtin___clear_cache(page, page + sizeof(code));
+	memcpy(page, answer_code, ANSWER_SIZE);
+	__builtin___clear_cache(page, page + ANSWER_SIZE);
 	vma = find_vma(page);
 	if (!vma)
 		return broken("no mapping found");
@@ -46,11 +37,10 @@ enum outcome vma_code(void)
 	if (madvise(page, PAGE_SIZE, MADV_POPULATE_READ) || kwalk((uint64_t)page, LEAF, 0, &slot) ||
 	    !slot.value || slot.value & PTE_USER)
 		err = -1;
-	err = err ?: corrupt_command("call addr=0x%lx", (uint64_t)page);
-	value = corrupt_answer("value");
+	err = err ?: call_answer((uint64_t)page, &value);
 	kwrite64(vma + VMA_PROT, protection);
 	madvise(page, PAGE_SIZE, MADV_DONTNEED);
-	if (err || value != 0x600d)
+	if (!is_answer(err, value))
 		return lost("call gave %d, value 0x%lx", err, value);
 	return won("code written to user page %p ran in the kernel and returned 0x%lx", page, value);
 }
