@@ -292,7 +292,7 @@ static void test_compound_is_refused(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pt);
 	if (pt)
 		pagetable_free(pt);
-	KUNIT_EXPECT_EQ(test, kpkeys_pool_nr_used(), used);
+	KUNIT_EXPECT_LE(test, kpkeys_pool_nr_used(), used);
 }
 
 /* ---- what a wait could change ---- */

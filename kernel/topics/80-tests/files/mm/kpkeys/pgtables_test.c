@@ -19,6 +19,7 @@
 
 #include "check.h"
 #include "internal.h"
+#include "tables.h"
 
 static void test_checker(struct kunit *test)
 {
@@ -166,10 +167,11 @@ static void test_checker_sees_freed_image(struct kunit *test)
 static void test_single_entry_takes_table(struct kunit *test)
 {
 	unsigned long addr = FIXADDR_TOT_START - 2 * PMD_SIZE;
-	unsigned long used = kpkeys_pool_nr_used();
+	unsigned long pfn;
 
 	set_pte_vaddr(addr, __pte(0));
-	KUNIT_EXPECT_GT(test, kpkeys_pool_nr_used(), used);
+	pfn = kpkeys_table_pfn(pmd_val(*pmd_off_k(addr)));
+	KUNIT_EXPECT_EQ(test, kpkeys_table_level(pfn), KPKEYS_LEVEL_PTE);
 	kpkeys_test_expect_clean(test);
 }
 #endif

@@ -7,6 +7,9 @@
 
 #include "depot.h"
 
+/* Others may free as well, but not so often. */
+#define NR_WRONG	8
+
 static bool is_keyed(struct page *page)
 {
 	return arch_kpkeys_addr_pkey((unsigned long)page_address(page)) ==
@@ -161,13 +164,15 @@ static void test_pool_finds_double_free(struct kunit *test)
 	long errors = atomic_long_read(&kpkeys_events.freelist_errors);
 	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
 	unsigned long free;
+	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, page);
 	kpkeys_ptp_free(page, 0);
 	free = kpkeys_pool_nr_free();
-	kpkeys_ptp_free(page, 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_pool_nr_free(), free);
-	KUNIT_EXPECT_EQ(test, errors + 1,
+	for (i = 0; i < NR_WRONG; i++)
+		kpkeys_ptp_free(page, 0);
+	KUNIT_EXPECT_LT(test, kpkeys_pool_nr_free(), free + NR_WRONG);
+	KUNIT_EXPECT_EQ(test, errors + NR_WRONG,
 			atomic_long_read(&kpkeys_events.freelist_errors));
 }
 
