@@ -16,7 +16,7 @@ from portcullis.core.machine import COMMAND_LINE_SIZE, JOB_WORDS, Machine, comma
 from portcullis.core.results import parse_results
 from portcullis.core.verdicts import Attack
 from portcullis.errors import ToolError
-from portcullis.host.attacker import is_damaged, run_attacks
+from portcullis.host.attacker import before_death, is_damaged, run_attacks
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, explain, run_job
 from portcullis.host.workspace import Workspace
@@ -205,6 +205,12 @@ def test_an_attack_that_should_have_got_through_gets_a_second_try_alone():
     assert jobs == ["attack,a,b", "attack,a"]
 
 
+def test_an_attack_that_kills_a_guest_that_stops_nothing_gets_a_second_try():
+    booter, jobs = boots(("", BEGIN + "Oops: a\n"), (verdict("a", "LANDED") + "#done 0\n", ""))
+    (outcome,), _ = run_attacks((attack("a"),), "off", Machine(), booter)
+    assert outcome.as_expected and len(jobs) == 2
+
+
 def test_an_attack_that_could_not_be_tried_gets_a_second_try_alone():
     first = verdict("a", "ERROR") + verdict("b", "LANDED") + "#done 0\n"
     booter, jobs = boots((first, ""), (verdict("a", "BLOCKED") + "#done 0\n", ""))
@@ -225,6 +231,15 @@ def test_an_attack_that_damages_the_kernel_has_its_own_boot():
     assert [is_damaged(each, pair) for each in booted] == [False, True]
     spoiling = (replace(damaging, damages=False), attack("b"))
     assert [is_damaged(each, spoiling) for each in booted] == [False, False]
+
+
+def test_what_an_attack_that_killed_its_guest_left_on_the_console():
+    dead, alive = "portcullis: attack b\nBUG: b\nportcullis: attack a\nOops: a\n", "portcullis: attack a\nOops: a\n"
+    booter, _ = boots((verdict("b", "LANDED"), dead), (verdict("a", "LANDED") + "#done 0\n", alive))
+    _, booted = run_attacks((attack("b"), attack("a")), "audit", Machine(), booter)
+    for mode in ("off", "audit"):
+        assert [before_death(each, mode) for each in booted] == ["portcullis: attack b\nBUG: b\n", alive]
+    assert [before_death(each, "enforce") for each in booted] == [dead, alive]
 
 
 def test_a_guest_that_dies_without_a_report_is_not_a_block():

@@ -8,6 +8,7 @@ from pathlib import Path
 from portcullis.core.kconfig import parse_config
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.verdicts import (
+    DIED,
     ERROR,
     MISSING,
     Attack,
@@ -79,16 +80,30 @@ def run_attacks(
         attempt(together[:ATTACKS_PER_BOOT] or waiting[:1])
     for attack in attacks * MORE_TRIES:
         outcome = outcomes[attack.name]
-        is_missed = not outcome.as_expected and (attack.scope == "gap" or outcome.verdict == "BLOCKED")
-        if outcome.verdict == ERROR or is_missed:
+        if outcome.verdict == ERROR or (not outcome.as_expected and is_missed(attack, mode, outcome)):
             attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
+
+
+def is_missed(attack: Attack, mode: str, outcome: Outcome) -> bool:
+    """True if an attack may have had bad luck; where attacks are stopped, a guest that died has no second life."""
+    return attack.scope == "gap" or outcome.verdict == "BLOCKED" or (outcome.verdict == DIED and mode != "enforce")
 
 
 def is_damaged(booted: Boot, attacks: tuple[Attack, ...]) -> bool:
     """True if a kernel may complain of what it was made to do itself."""
     damaging = tuple(f"portcullis: attack {attack.name}" for attack in attacks if attack.damages)
     return bool(damaging) and any(line.rstrip().endswith(damaging) for line in booted.console.splitlines())
+
+
+def before_death(booted: Boot, mode: str) -> str:
+    """The console, in a mode that stops nothing without what followed the begin of an attack that killed the guest.
+
+    That attack is tried again, and its last try decides; `enforce` has to keep the guest alive.
+    """
+    if mode == "enforce" or booted.results.status is not None:
+        return booted.console
+    return booted.console.rpartition("portcullis: attack ")[0] or booted.console
 
 
 def look_at_start(booted: Boot) -> None:

@@ -20,7 +20,7 @@ from portcullis.core.kconfig import parse_config
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
-from portcullis.host.attacker import choose_possible, is_damaged, known_attacks, run_attacks
+from portcullis.host.attacker import before_death, choose_possible, is_damaged, known_attacks, run_attacks
 from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.compile_kit import gcc_initramfs, lab_initramfs
@@ -374,7 +374,8 @@ class Engine:
         ]
         for boot in boots:
             allowed = ("all",) if is_damaged(boot, attacks) else case.allowed
-            splats = scan_console(boot.console, allowed, case.warned)
+            console = before_death(boot, case.machine.mode or "")
+            splats = scan_console(console, allowed, case.warned)
             wrong += [f"console line {splat.number}: {splat.line}" for splat in splats]
             wrong += not_said(case, boot.console)
         log = str(boots[0].folder) if boots else ""
