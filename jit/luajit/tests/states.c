@@ -127,7 +127,13 @@ static void *older_data;
 
 static void *wait_for_work(void *unused)
 {
+	sigset_t profile;
+
 	(void)unused;
+	/* LuaJIT's profiler: its handler runs in the state's thread or goes astray. */
+	sigemptyset(&profile);
+	sigaddset(&profile, SIGPROF);
+	pthread_sigmask(SIG_BLOCK, &profile, NULL);
 	sem_wait(&go);
 	return older_work(older_data);
 }
