@@ -34,7 +34,8 @@ static void new_pair(struct kunit *test, struct pair *p)
 	pgtable_t table;
 	int i;
 
-	p->page = alloc_page(GFP_KERNEL);
+	/* Two: with a run of entries the one behind it is mapped as well. */
+	p->page = alloc_pages(GFP_KERNEL, 1);
 	KUNIT_ASSERT_NOT_NULL(test, p->page);
 	for (i = 0; i < 2; i++) {
 		table = pte_alloc_one(&init_mm);
@@ -61,7 +62,7 @@ static void free_pair(struct pair *p)
 		set_pmd(&p->pmd[i], __pmd(0));
 		pte_free(&init_mm, virt_to_page(p->pte[i]));
 	}
-	__free_page(p->page);
+	__free_pages(p->page, 1);
 }
 
 static void copy(struct pair *p, pte_t *from, const unsigned long *skip)
