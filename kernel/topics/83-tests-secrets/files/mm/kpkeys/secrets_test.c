@@ -264,11 +264,11 @@ static void test_random_leaves_no_key(struct kunit *test)
 #ifdef CONFIG_X86_64
 static void draw_by_offset(void *percpu, u8 *bytes, size_t size)
 {
-	unsigned long offset;
+	unsigned long forged = percpu - (void *)__per_cpu_start, offset;
 
 	guard(irqsave)();
 	offset = raw_cpu_read(this_cpu_off);
-	raw_cpu_write(this_cpu_off, percpu - (void *)__per_cpu_start);
+	raw_cpu_write(this_cpu_off, forged);
 	get_random_bytes(bytes, size);
 	raw_cpu_write(this_cpu_off, offset);
 }
