@@ -28,7 +28,7 @@ static volatile char *private_page(uint64_t addr)
 }
 
 /* Before the only list in it that ends where it begins: that of who waits. */
-static uint64_t find_lock(uint64_t mm)
+uint64_t find_mmap_lock(uint64_t mm)
 {
 	uint64_t words[MM_SIZE / sizeof(uint64_t)];
 	size_t i;
@@ -58,7 +58,7 @@ static uint64_t forge_mm(int index, uint64_t entry)
 		return 0;
 	kwrite64(root.addr + index * sizeof(entry), entry);
 	kwrite64(pgd, root.addr);
-	kwrite64(mm.addr + find_lock(task.mm) - task.mm, LOCKED);
+	kwrite64(mm.addr + find_mmap_lock(task.mm) - task.mm, LOCKED);
 	return mm.addr;
 }
 
@@ -127,7 +127,7 @@ enum outcome fork_other_mm(void)
 
 	if (!vma || ktask(victim_pid(), &task))
 		return broken("no vma at the victim's address");
-	lock = find_lock(task.mm);
+	lock = find_mmap_lock(task.mm);
 	kwrite64(lock, LOCKED);
 	outcome = look_from_fork(page, vma, task.mm, 0);
 	kwrite64(lock, 0);

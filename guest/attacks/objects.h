@@ -43,6 +43,9 @@ uint64_t find_word(uint64_t from, size_t size, uint64_t value);
 /* Likewise of one that points into what lies at start. */
 uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t len);
 
+/* Its mmap_lock, or 0. */
+uint64_t find_mmap_lock(uint64_t mm);
+
 /* The vm_area_struct of our own address, or 0. */
 uint64_t find_vma(const volatile void *addr);
 

@@ -311,7 +311,7 @@ CASES = (
     *OFF,
     *LEAST,
     *ATTACKS,
-    *attacks("nopti-", ("off", "enforce"), pti=False),
+    *attacks("nopti-", ("off", "enforce"), pti=False, la57=False),
     *NOPS,
     *BENCH,
     *x86_matrix(),
