@@ -39,6 +39,18 @@ static __always_inline unsigned int level_of_parent(unsigned int level)
 	return KPKEYS_LEVEL_PGD;
 }
 
+/* Of folded levels there are no tables. */
+static __always_inline bool has_level(unsigned int level)
+{
+	if (level == KPKEYS_LEVEL_PTE)
+		return true;
+	if (level == KPKEYS_LEVEL_PMD)
+		return !mm_pmd_folded(&init_mm);
+	if (level == KPKEYS_LEVEL_PUD)
+		return !mm_pud_folded(&init_mm);
+	return level == KPKEYS_LEVEL_P4D && !mm_p4d_folded(&init_mm);
+}
+
 /* Returns the entry that is to lead to the highest one, NULL if there is a PMD. */
 static void *find_missing(struct mm_struct *mm, unsigned long addr, unsigned int *top)
 {
@@ -174,7 +186,7 @@ static noinline __flatten bool link_in_section(u64 *entry, unsigned long addr,
 	kpkeys_reread(entry);
 	kpkeys_reread(addr);
 	top = READ_ONCE(chain->top);
-	if (top > KPKEYS_LEVEL_P4D || !may_lead_to(entry, top))
+	if (!has_level(top) || !may_lead_to(entry, top))
 		return false;
 	for (level = KPKEYS_LEVEL_PTE; level <= top; level++) {
 		pfn = READ_ONCE(chain->pfn[level]);
