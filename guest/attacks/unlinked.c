@@ -31,7 +31,7 @@
 #define STACK_WORDS	2048
 #define INTERVAL	1000			/* microseconds */
 #define HOLD		3000			/* likewise */
-#define SECONDS		60
+#define SECONDS		15
 #define FRAME_WORDS	21			/* of struct pt_regs */
 #define FRAME_SI	13
 #define FRAME_IP	16

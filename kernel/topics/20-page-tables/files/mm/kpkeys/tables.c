@@ -144,36 +144,52 @@ static __always_inline void unlink_pmds(u64 *entry, const void *pmd)
 					KPKEYS_TABLE(KPKEYS_LEVEL_PMD, KPKEYS_LINK_NONE));
 }
 
-/**
- * __kpkeys_unlink_tables - unlink tables of the last level, of a process
- * @pmd: the first entry
- * @unlinked: what they were; none where there was none
- * @nr: how many, in one table
- * @pud: if that table goes as well, the entry that leads to it, or NULL
- *
- * In one section, which calls nothing.
- *
- * Return: how many; pmd_clear() is to look at the next one.
- */
-noinline __flatten unsigned int __kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked,
-						       unsigned int nr, pud_t *pud)
+/* What they were is kept in keyed memory: any other place could be changed ahead. */
+static noinline __flatten unsigned int unlink_in_section(pmd_t *pmd, unsigned int nr,
+							 pud_t *pud,
+							 struct taken_ptes *taken)
 {
 	unsigned int i;
+	pte_t *base;
 	pmd_t old;
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pmd);
-	kpkeys_reread(unlinked);
 	kpkeys_reread(pud);
+	base = begin_taken(taken);
 	for (i = 0; i < nr; i++, pmd++) {
 		old = READ_ONCE(*pmd);
 		if (pmd_none(old) || unlikely(pmd_bad(old)))
 			old = __pmd(0);
 		else if (!unlink_ptes((u64 *)pmd, pmd_val(old)))
 			break;
-		unlinked[i] = old;
+		__write_taken(base, i % NR_TAKEN_PTES, __pte(pmd_val(old)));
 	}
 	if (pud && i == nr)
 		unlink_pmds((u64 *)pud, pmd - 1);
 	return i;
+}
+
+/**
+ * __kpkeys_unlink_tables - unlink tables of the last level, of a process
+ * @pmd: the first entry
+ * @unlinked: what they were; none where there was none
+ * @nr: how many, in one table, NR_TAKEN_PTES at most
+ * @pud: if that table goes as well, the entry that leads to it, or NULL
+ *
+ * In one section, which calls nothing.
+ *
+ * Return: how many; pmd_clear() is to look at the next one.
+ */
+unsigned int __kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked, unsigned int nr,
+				    pud_t *pud)
+{
+	struct taken_ptes taken;
+	unsigned int i;
+
+	guard(preempt)();
+	nr = unlink_in_section(pmd, nr, pud, &taken);
+	for (i = 0; i < nr; i++)
+		unlinked[i] = __pmd(pte_val(__taken_ptes(&taken)[i % NR_TAKEN_PTES]));
+	return nr;
 }
