@@ -25,8 +25,10 @@
 #define SYSCALLS	200000
 #define EXCEPTIONS	20000
 #define EXECS		20
+#define SHELLS		5
 #define RANDOMS		1000
 #define VMALLOC_PAGES	64
+#define DASH		"/bin/dash"
 
 static const char * const counters[] = {
 	"pkey_reg_writes", "exceptions_open", "sections",
@@ -51,13 +53,14 @@ static void read_counters(struct counts *counts)
 }
 
 enum operation {
-	READER, TOUCH, FORK, EXIT, MPROTECT, MREMAP, MUNMAP, MADVISE, FORK_EXEC, SYSCALL, EXCEPTION,
-	VMALLOC, VFREE, RANDOM, KEY_BLOCK,
+	READER, TOUCH, FORK, EXIT, MPROTECT, MREMAP, MUNMAP, MADVISE, FORK_EXEC, FORK_DASH, SYSCALL,
+	EXCEPTION, VMALLOC, VFREE, RANDOM, KEY_BLOCK,
 };
 
 static const char * const operations[] = {
 	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "mremap-64m", "munmap-64m",
-	"madvise-64m", "fork-exec", "syscall", "exception", "vmalloc-64", "vfree-64", "random", "key-block",
+	"madvise-64m", "fork-exec", "fork-dash", "syscall", "exception", "vmalloc-64", "vfree-64", "random",
+	"key-block",
 };
 
 static void start(enum operation operation)
@@ -274,19 +277,47 @@ static void repeat(enum operation operation, void (*function)(void), long times)
 	tell(operation, &least, times);
 }
 
-static void exec_nothing(void)
+static void exec_each(const char *path, char * const args[], int times)
 {
 	int i;
 
-	for (i = 0; i < EXECS; i++) {
+	for (i = 0; i < times; i++) {
+		int status = 1;
 		pid_t pid = fork();
 
 		if (!pid) {
-			execl("/proc/self/exe", "bench", "nothing", (char *)NULL);
+			execv(path, args);
 			_exit(1);
 		}
-		waitpid(pid, NULL, 0);
+		waitpid(pid, &status, 0);
+		if (status)
+			exit(2);
 	}
+}
+
+static void exec_nothing(void)
+{
+	static char * const args[] = { "bench", "nothing", NULL };
+
+	exec_each("/proc/self/exe", args, EXECS);
+}
+
+/* The loader and the C library are mapped, too; `true` is of the shell itself. */
+static void exec_dash(void)
+{
+	static char * const args[] = { "dash", "-c", "true", NULL };
+
+	exec_each(DASH, args, SHELLS);
+}
+
+static void bench_dash(void)
+{
+	if (access(DASH, X_OK)) {
+		result_skip("dash", "no dash in this guest");
+		return;
+	}
+	repeat(FORK_DASH, exec_dash, SHELLS);
+	result_ok("dash");
 }
 
 static void call_kernel(void)
@@ -395,6 +426,7 @@ int main(int argc, char **argv)
 	bench_region();
 	result_ok("64 MiB");
 	repeat(FORK_EXEC, exec_nothing, EXECS);
+	bench_dash();
 	bench_madvise();
 	repeat(SYSCALL, call_kernel, SYSCALLS);
 	if (pipe(fds))

@@ -39,6 +39,7 @@ OPERATIONS = (
     "madvise-64m",
     "exit-64m",
     "fork-exec",
+    "fork-dash",
     "vmalloc-64",
     "vfree-64",
     "syscall",
@@ -65,10 +66,10 @@ def play(tmp_path, monkeypatch):
     image = tmp_path / "build/x-default/arch/x86/boot/bzImage"
     write(image.parents[3] / ".config", "CONFIG_SMP=y\nCONFIG_MODULES=y\n")
     built = SimpleNamespace(run=lambda: SimpleNamespace(image=image))
-    for module in ("attack", "bench", "demo"):
+    for module, guest in (("attack", "build"), ("bench", "bench"), ("demo", "build")):
         monkeypatch.setattr(f"portcullis.commands.{module}.run_job", run_job)
         monkeypatch.setattr(f"portcullis.commands.{module}.Builder", lambda *_: built)
-        monkeypatch.setattr(f"portcullis.commands.{module}.build_initramfs", lambda *_: Path("initramfs"))
+        monkeypatch.setattr(f"portcullis.commands.{module}.{guest}_initramfs", lambda *_: Path("initramfs"))
 
     monkeypatch.setattr("portcullis.commands.bench.emulator_for", lambda *_, **__: "qemu")
     monkeypatch.setattr("portcullis.commands.bench.counting_plugin", lambda *_: Path("count.so"))

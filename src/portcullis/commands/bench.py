@@ -25,11 +25,11 @@ from portcullis.commands.options import add_build, add_dry_run, add_json, add_mo
 from portcullis.core.bench import Measured
 from portcullis.core.machine import Machine, backend_of
 from portcullis.errors import ToolError
+from portcullis.host.bench_kit import bench_initramfs
 from portcullis.host.builder import Builder
 from portcullis.host.codesize import text_growth
 from portcullis.host.counting import counted, measured, written_where
 from portcullis.host.emulator import emulator_for
-from portcullis.host.guest import build_initramfs
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, step, table
@@ -70,7 +70,7 @@ def run_quick(workspace: Workspace, options: argparse.Namespace, machine: Machin
     """Counts the quick set; 1 when a bound is exceeded."""
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
-    initramfs = build_initramfs(workspace, commands, options.arch)
+    initramfs = bench_initramfs(workspace, commands, options.arch)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs, counts=True)
     plugin = counting_plugin(workspace, commands, options.jobs)
 

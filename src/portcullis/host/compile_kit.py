@@ -54,7 +54,7 @@ def lab_initramfs(workspace: Workspace, commands: Commands, arch: str) -> Path:
     package = tcc(workspace, commands, arch)
     shell = busybox(workspace, commands, arch, os.uname().machine)
     entries = [*_entries(fetch(workspace, commands).path, package, arch), *_shell(shell)]
-    _pack(workspace, base, target, entries)
+    pack_onto(workspace, base, target, entries)
     return target
 
 
@@ -68,11 +68,12 @@ def gcc_initramfs(workspace: Workspace, commands: Commands, arch: str) -> Path:
     with locked(root.with_suffix(".lock")):
         if not (root / GCC_PROGRAMS[0]).exists():
             fetch_unpacked_whole(commands, GCC, ARCHES[arch].debian, root, workspace.cache / "gcc.log")
-    _pack(workspace, base, target, _gcc_entries(commands, fetch(workspace, commands).path, root, arch))
+    pack_onto(workspace, base, target, _gcc_entries(commands, fetch(workspace, commands).path, root, arch))
     return target
 
 
-def _pack(workspace: Workspace, base: Path, target: Path, entries: Iterable[Entry]) -> None:
+def pack_onto(workspace: Workspace, base: Path, target: Path, entries: Iterable[Entry]) -> None:
+    """An initramfs of all that `base` has, and `entries`."""
     with locked(workspace.cache / "guest.lock"):
         archive = base.read_bytes() + gzip.compress(newc(with_folders(entries)), 6, mtime=0)
         if not target.is_file() or target.read_bytes() != archive:
@@ -155,11 +156,11 @@ def _gcc_entries(commands: Commands, tree: Path, root: Path, arch: str) -> list[
     names = dict.fromkeys(str(path.relative_to(root)) for path in include)
     entries = [regular(name, (root / name).read_bytes()) for name in names]
     entries += [regular(name, (root / name).read_bytes(), 0o755) for name in programs]
-    entries += [regular(name, path.read_bytes(), 0o755) for name, path in _libraries(commands, root, arch, programs)]
+    entries += [regular(name, path.read_bytes(), 0o755) for name, path in libraries(commands, root, arch, programs)]
     return [*entries, *_source_entries(tree), regular("compile/Makefile", makefile(sources(tree)).encode())]
 
 
-def _libraries(commands: Commands, root: Path, arch: str, programs: Iterable[str]) -> list[tuple[str, Path]]:
+def libraries(commands: Commands, root: Path, arch: str, programs: Iterable[str]) -> list[tuple[str, Path]]:
     """Shared libraries that programs need, and those that these need, by where the loader looks; and the loader."""
     folders = [f"{folder}/{ARCHES[arch].cross.rstrip('-')}" for folder in ("lib", "usr/lib")]
     found: dict[str, Path] = {LOADERS[arch]: root / folders[0] / Path(LOADERS[arch]).name}

@@ -21,6 +21,7 @@ from portcullis.core.machine import Machine, backend_of
 from portcullis.core.splats import scan_console
 from portcullis.errors import ToolError
 from portcullis.host.attacker import before_death, choose_possible, is_damaged, known_attacks, run_attacks
+from portcullis.host.bench_kit import bench_initramfs
 from portcullis.host.bochs import boot_on_bochs
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.compile_kit import gcc_initramfs, lab_initramfs
@@ -162,12 +163,12 @@ class Engine:
         """The guest's file system."""
         return self._once(f"{arch} guest", lambda: build_initramfs(self.workspace, self.commands, arch))
 
-    def lab_initramfs(self, arch: str, job: str) -> Path | None:
-        """The same with the compiler that a job needs, if any."""
-        makers = {KERNBENCH: lab_initramfs, KERNBENCH_GCC: gcc_initramfs}
+    def initramfs_for(self, arch: str, job: str) -> Path:
+        """The same with the compiler or shell that a job needs, if any."""
+        makers = {"bench": bench_initramfs, KERNBENCH: lab_initramfs, KERNBENCH_GCC: gcc_initramfs}
         needed = [name for name in makers if name in job.split(",")]
         if not needed:
-            return None
+            return self.initramfs(arch)
         maker = makers[needed[0]]
         return self._once(f"{arch} guest for {needed[0]}", lambda: maker(self.workspace, self.commands, arch))
 
@@ -265,7 +266,7 @@ class Engine:
             self.commands,
             machine or case.machine,
             self.kernel(case.lane, case.arch),
-            initramfs or self.initramfs(case.arch),
+            initramfs or self.initramfs_for(case.arch, case.machine.job),
             nmi_rate=case.nmi_rate,
             label=case.name,
             emulator=self.emulator(case.arch, counts=plugin is not None),
@@ -273,7 +274,7 @@ class Engine:
         )
 
     def _boot(self, case: Case) -> tuple[str, str, str]:
-        boot = self._run_job(case, initramfs=self.lab_initramfs(case.arch, case.machine.job))
+        boot = self._run_job(case)
         problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
         if problems:
             return "failed", shorten(problems), str(boot.folder)
