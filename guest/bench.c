@@ -29,6 +29,7 @@
 #define RANDOMS		1000
 #define VMALLOC_PAGES	64
 #define DASH		"/bin/dash"
+#define THP_DIR		"/sys/kernel/mm/transparent_hugepage/"
 
 static const char * const counters[] = {
 	"pkey_reg_writes", "exceptions_open", "sections",
@@ -54,13 +55,13 @@ static void read_counters(struct counts *counts)
 
 enum operation {
 	READER, TOUCH, FORK, EXIT, MPROTECT, MREMAP, MUNMAP, MADVISE, FORK_EXEC, FORK_DASH, SYSCALL,
-	EXCEPTION, VMALLOC, VFREE, RANDOM, KEY_BLOCK,
+	EXCEPTION, VMALLOC, VFREE, RANDOM, KEY_BLOCK, TOUCH_64K, TOUCH_THP,
 };
 
 static const char * const operations[] = {
 	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "mremap-64m", "munmap-64m",
 	"madvise-64m", "fork-exec", "fork-dash", "syscall", "exception", "vmalloc-64", "vfree-64", "random",
-	"key-block",
+	"key-block", "touch-64k", "touch-thp",
 };
 
 static void start(enum operation operation)
@@ -397,6 +398,51 @@ static void bench_key_block(void)
 	result_ok("key-block");
 }
 
+static long folios_made(unsigned long kib)
+{
+	char path[128], text[32];
+
+	snprintf(path, sizeof(path), THP_DIR "hugepages-%lukB/stats/anon_fault_alloc", kib);
+	return file_read(path, text, sizeof(text)) > 0 ? atol(text) : -1;
+}
+
+static bool touch_folios(enum operation operation, unsigned long kib, struct counts *touched)
+{
+	long made = folios_made(kib);
+	char *memory = map_aligned();
+
+	start(operation);
+	touch(memory);
+	stop(touched);
+	munmap(memory, REGION);
+	return folios_made(kib) - made == (long)((REGION >> 10) / kib);
+}
+
+/* All memory comes in folios of this size, and a fault maps one of them. */
+static void bench_folios(enum operation operation, unsigned long kib, const char *otherwise)
+{
+	struct counts touched;
+	char path[128];
+	bool good = true;
+	int round;
+
+	snprintf(path, sizeof(path), THP_DIR "hugepages-%lukB/enabled", kib);
+	if (file_write(path, "always")) {
+		result_skip(operations[operation], "no folios of %lu KiB", kib);
+		return;
+	}
+	clear(&touched);
+	for (round = 0; round < ROUNDS; round++)
+		good &= touch_folios(operation, kib, &touched);
+	file_write(path, otherwise);
+	if (!good) {
+		result_fail(operations[operation], "folios of another size than %lu KiB", kib);
+		return;
+	}
+	tell(operation, &touched, (REGION >> 10) / kib);
+	result_ok(operations[operation]);
+}
+
 static void tell_pool(void)
 {
 	unsigned long idle = kpkeys_stat("pool_free"), used = kpkeys_stat("pool_used");
@@ -438,6 +484,9 @@ int main(int argc, char **argv)
 	result_ok("secrets");
 	bench_vmalloc();
 	bench_key_block();
+	/* Behind all others: khugepaged runs from the first large folio on. */
+	bench_folios(TOUCH_64K, 64, "never");
+	bench_folios(TOUCH_THP, 2048, "inherit");
 	if (kpkeys_check(reason, sizeof(reason)))
 		result_ok("checker");
 	else
