@@ -23,6 +23,7 @@ from portcullis.commands import (
     luajit,
     report,
     test,
+    vm,
 )
 from portcullis.errors import ToolError
 from portcullis.host.screen import say
@@ -35,6 +36,7 @@ COMMANDS = (
     export,
     build,
     boot,
+    vm,
     test,
     audit,
     attack,

@@ -8,6 +8,7 @@ gets the product and what --with asks for; one without --tree also gets what its
 examples:
   ./portcullis build
   ./portcullis build --lane debug -j4
+  ./portcullis build --config debian-cloud --deb
   ./portcullis build --tree ~/src/linux --base-config /boot/config-$(uname -r) --deb
 """
 
@@ -17,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_topics, build_options
-from portcullis.core.lanes import LANES
+from portcullis.core.lanes import FLAVOURS, LANES
 from portcullis.host.builder import Builder
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help="merge this fragment last",
+        help=f"merge this fragment last; {', '.join(FLAVOURS)}: the distribution's configuration (an hour and more)",
     )
     parser.add_argument("--base-config", metavar="FILE", type=Path, help="a full .config instead of the small guest's")
     parser.add_argument("--deb", action="store_true", help="make Debian packages")
@@ -48,8 +49,9 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Builds; prints where the image is."""
     commands = Commands(options.dry_run)
     started = time.time()
-    kinds = (*(() if options.tree else LANES[options.lane].kinds), *options.kinds)
-    chosen = replace(build_options(options), kinds=tuple(dict.fromkeys(kinds)), without=tuple(options.without))
+    asked = build_options(options)
+    kinds = (*(() if options.tree else LANES[asked.lane].kinds), *options.kinds)
+    chosen = replace(asked, kinds=tuple(dict.fromkeys(kinds)), without=tuple(options.without))
     built = Builder(workspace, commands, chosen).run()
     every = built.folder.parent.glob("*.deb") if options.deb else ()
     packages = sorted(path for path in every if path.stat().st_mtime >= started)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, arch_name
-from portcullis.core.lanes import LANES
+from portcullis.core.lanes import FLAVOURS, LANES
 from portcullis.core.machine import AUTO, BACKENDS, MODES
 from portcullis.core.topics import ALL, KINDS, Selection
 from portcullis.errors import ToolError
@@ -137,10 +137,14 @@ def build_options(options: argparse.Namespace) -> BuildOptions:
     if arch not in ARCHES:
         raise ToolError(f"building for {arch} is not supported", f"known are: {', '.join(ARCHES)}")
     base_config = getattr(options, "base_config", None)
+    configs = getattr(options, "config", [])
+    flavours = [str(path) for path in configs if str(path) in FLAVOURS]
+    if flavours and (base_config or flavours[1:] or options.lane != "default"):
+        raise ToolError(f"--config {flavours[0]} is a whole configuration", "leave out the other, and --lane")
     return BuildOptions(
-        lane=options.lane,
+        lane=flavours[0] if flavours else options.lane,
         tree=options.tree,
-        fragments=tuple(getattr(options, "config", [])),
+        fragments=tuple(path for path in configs if str(path) not in FLAVOURS),
         base_config=base_config and base_config.expanduser().resolve(),
         variables=variables,
         output=Path(output).expanduser().resolve() if output else None,

@@ -15,7 +15,8 @@ OPTIONAL = ("x86-wp", "secrets", "random", "arm64-live-split", "pointer-auth")
 class Lane:
     """A named build; `fragments` are names below kernel/configs without their suffix, ARCH the architecture's own.
 
-    `kinds` are the kinds of topics beyond the product, `without` the topics that are left out.
+    `kinds` are the kinds of topics beyond the product, `without` the topics that are left out. `flavour` is the
+    configuration of the distribution's that the fragments are merged over; a `thin` one has few of its modules.
     """
 
     name: str
@@ -25,6 +26,8 @@ class Lane:
     arches: tuple[str, ...] = tuple(ARCHES)
     kinds: tuple[str, ...] = TESTED
     without: tuple[str, ...] = ()
+    flavour: str = ""
+    thin: bool = False
 
     @property
     def has_designs(self) -> bool:
@@ -36,6 +39,7 @@ ARCH = "ARCH"
 LAB = "lab"
 DESIGNS = "designs"
 _SMALL = (ARCH, "portcullis", "test")
+_SHIPPED = ("portcullis", "debian")
 LANES = {
     lane.name: lane
     for lane in (
@@ -59,10 +63,24 @@ LANES = {
             "other designs beside it, by kpkeys_design=",
             kinds=(LAB, DESIGNS),
         ),
+        Lane("debian", _SHIPPED, True, "Debian's own configuration", kinds=(), flavour="debian"),
+        Lane("debian-cloud", _SHIPPED, True, "that of Debian's cloud kernel", kinds=(), flavour="debian-cloud"),
+        Lane(
+            "debian-cloud-thin",
+            (*_SHIPPED, "thin"),
+            True,
+            "the same with what a virtual machine needs built in, and no module",
+            kinds=(),
+            flavour="debian-cloud",
+            thin=True,
+        ),
         Lane("lab-stock", (ARCH, LAB), False, "the kernel of lane lab without Portcullis"),
         Lane("stock", (ARCH, "test"), False, "the same kernel without Portcullis"),
     )
 }
+
+
+FLAVOURS = tuple(lane.name for lane in LANES.values() if lane.flavour)
 
 
 def set_name(kinds: tuple[str, ...], without: tuple[str, ...]) -> str:

@@ -142,15 +142,19 @@ def _isolation(arch: str, on: bool) -> str:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that QEMU reads and writes, and QEMU itself; `plugin` is one that counts, into `counts`."""
+    """Files that QEMU reads and writes, and QEMU itself; `plugin` is one that counts, into `counts`.
+
+    There is an initramfs or a `disk`, of which a job gets a copy that is thrown away.
+    """
 
     kernel: Path
-    initramfs: Path
+    initramfs: Path | None
     console: Path
     results: Path
     monitor: Path
     emulator: str = "qemu-system-x86_64"
     plugin: Path | None = None
+    disk: Path | None = None
 
     @property
     def counts(self) -> Path:
@@ -163,6 +167,7 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
     return [
         files.emulator,
         *_common(machine, files.kernel, files.initramfs),
+        *(_disk(files.disk, ",snapshot=on") if files.disk else []),
         "-display",
         "none",
         "-append",
@@ -191,12 +196,22 @@ def _plugin_options(machine: Machine) -> list[str]:
 
 
 def interactive_command(
-    machine: Machine, kernel: Path, initramfs: Path, emulator: str = "qemu-system-x86_64"
+    machine: Machine,
+    kernel: Path,
+    initramfs: Path | None,
+    emulator: str = "qemu-system-x86_64",
+    disk: Path | None = None,
+    ssh_port: int = 0,
 ) -> list[str]:
-    """Command line for a person: the serial console is the terminal, Ctrl-A X ends QEMU."""
+    """Command line for a person: the serial console is the terminal, Ctrl-A X ends QEMU.
+
+    What is written to `disk` stays. The guest's ssh is at `ssh_port` of this machine, if that is not 0.
+    """
+    forward = f",hostfwd=tcp:127.0.0.1:{ssh_port}-:22" if ssh_port else ""
     return [
         emulator,
         *_common(machine, kernel, initramfs),
+        *(_disk(disk) + ["-nic", f"user,model=virtio-net-pci{forward}"] if disk else []),
         "-append",
         kernel_command_line(machine, interactive=True),
         "-display",
@@ -206,7 +221,12 @@ def interactive_command(
     ]
 
 
-def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
+def _disk(path: Path, options: str = "") -> list[str]:
+    drive = f"if=none,id=root,format=raw,discard=unmap,file={path}{options}"
+    return ["-drive", drive, "-device", "virtio-blk-pci,drive=root", "-device", "virtio-rng-pci"]
+
+
+def _common(machine: Machine, kernel: Path, initramfs: Path | None) -> list[str]:
     memory = f"{machine.memory}M"
     if machine.max_memory > machine.memory:
         memory += f",slots=8,maxmem={machine.max_memory}M"
@@ -227,8 +247,7 @@ def _common(machine: Machine, kernel: Path, initramfs: Path) -> list[str]:
         "-no-reboot",
         "-kernel",
         str(kernel),
-        "-initrd",
-        str(initramfs),
+        *(["-initrd", str(initramfs)] if initramfs else []),
     ]
 
 

@@ -138,7 +138,7 @@ def fetch_unpacked(commands: Commands, package: str, arch: str, folder: Path, lo
         apt.update(mirrors()[0], codename())
         apt.download_binary(f"{package}:{arch}", partial)
         remove_folder(partial / "apt")
-        _unpack(commands, partial, partial)
+        unpack(commands, partial, partial)
 
 
 def fetch_unpacked_whole(commands: Commands, packages: Sequence[str], arch: str, folder: Path, log: Path) -> None:
@@ -147,11 +147,12 @@ def fetch_unpacked_whole(commands: Commands, packages: Sequence[str], arch: str,
         apt = PrivateApt(commands, partial / "apt", log, arch)
         apt.update(mirrors()[0], codename())
         apt.download_whole(packages, partial / "apt/packages")
-        _unpack(commands, partial / "apt/packages", partial)
+        unpack(commands, partial / "apt/packages", partial)
         remove_folder(partial / "apt")
 
 
-def _unpack(commands: Commands, packages: Path, folder: Path) -> None:
+def unpack(commands: Commands, packages: Path, folder: Path) -> None:
+    """Unpacks all packages that lie in a folder; raises ToolError for one that is broken."""
     for path in sorted(packages.glob("*.deb")):
         finished = commands.capture(["dpkg-deb", "-x", path, folder])
         if finished.status != 0:

@@ -13,12 +13,14 @@ from pathlib import Path
 
 from portcullis.core.arches import ARCHES, Arch, cross_prefix
 from portcullis.core.buildlog import compiled_files
+from portcullis.core.flavours import loaded_modules
 from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
 from portcullis.core.lanes import ARCH, LANES, Lane, set_name, wanted_options
 from portcullis.core.topics import Selection
 from portcullis.errors import ToolError
 from portcullis.host.applying import kept_by_update, update_work_tree
-from portcullis.host.building import IDENTITY, run_step
+from portcullis.host.building import IDENTITY, environment, run_step
+from portcullis.host.flavour import flavour_config
 from portcullis.host.hardening import options_of, read_topics, topics_for
 from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
@@ -28,6 +30,7 @@ from portcullis.host.workspace import Workspace, disk_full_explained, locked, wr
 BUILT_STAMP = "portcullis-built.json"
 CONFIG_STAMP = "portcullis-config.txt"
 REVISION = ".portcullis-revision"
+THIN_MODULES = Path(__file__).parents[1] / "data/thin-modules.txt"
 
 
 @dataclass(frozen=True)
@@ -166,7 +169,7 @@ class Builder:
 
     def fragments(self) -> tuple[Path, ...]:
         """Configuration fragments in the order in which they are merged."""
-        own = self.lane.fragments if self.options.base_config is None else ("portcullis",)
+        own = self.lane.fragments if self.options.base_config is None or self.lane.flavour else ("portcullis",)
         names = [self.arch.fragment if name == ARCH else name for name in own if self._applies(name)]
         paths = [self.workspace.kernel / "configs" / f"{name}.config" for name in names]
         paths += [path.expanduser().resolve() for path in self.options.fragments]
@@ -201,36 +204,62 @@ class Builder:
             self.lane,
             self._options_left_out(source),
         )
-        base = self.options.base_config
+        base = self._base_config()
         inputs = [
             self._options_known(source, tree, revision),
             str(base and base.read_bytes()),
             str(sorted(self.options.variables.items())),
         ]
         inputs += [path.read_text() for path in fragments]
+        inputs += [THIN_MODULES.read_text()] if self.lane.thin else []
         key = hashlib.sha256("\0".join(inputs).encode()).hexdigest()
         stamp = folder / CONFIG_STAMP
         if stamp.is_file() and (folder / ".config").is_file() and stamp.read_text() == key:
             return requests
         stamp.unlink(missing_ok=True)  # a configuration that fails must not look like the one before it
         with step(f"configuring ({self.lane.name})"):
-            self._merge(tree, folder, log, fragments)
+            self._merge(tree, folder, log, base, fragments)
         self._prove(folder, requests)
         write_whole(stamp, key.encode())
         return requests
 
-    def _merge(self, tree: Path, folder: Path, log: Path, fragments: tuple[Path, ...]) -> None:
+    def _base_config(self) -> Path | None:
+        """The configuration to merge over: the user's, the distribution's, or none."""
+        if self.options.base_config is None and self.lane.flavour:
+            return flavour_config(self.workspace, self.commands, self.lane.flavour, self.arch.name)
+        return self.options.base_config
+
+    def _merge(self, tree: Path, folder: Path, log: Path, base: Path | None, fragments: tuple[Path, ...]) -> None:
         config = folder / ".config"
         before = config.read_bytes() if config.is_file() else b""
-        if self.options.base_config is None:
+        if base is None:
             self._checked(self.make_command(tree, folder, "tinyconfig"), log, "configuring")
         else:
-            shutil.copyfile(self.options.base_config, config)
+            shutil.copyfile(base, config)
+        if self.lane.thin:
+            self._thin(tree, folder, log)
         merge = [tree / "scripts/kconfig/merge_config.sh", "-m", "-O", folder, config, *fragments]
         self._checked(merge, log, "merging the configuration", cwd=tree)
         self._checked(self.make_command(tree, folder, "olddefconfig"), log, "configuring")
         if config.read_bytes() == before:
             say("  the configuration did not change")
+
+    def _thin(self, tree: Path, folder: Path, log: Path) -> None:
+        """What of the modules is on our list becomes built in, the others go: localyesconfig without its questions."""
+        self._checked(self.make_command(tree, folder, "olddefconfig"), log, "configuring")
+        listed = folder / "portcullis-modules.txt"
+        write_whole(listed, loaded_modules(THIN_MODULES.read_text()).encode())
+        own = {"LSMOD": str(listed), "SRCARCH": self.arch.name, "srctree": str(tree), "objtree": str(folder)}
+        script = tree / "scripts/kconfig/streamline_config.pl"
+        words = ["perl", str(script), "--localyesconfig", str(tree), "Kconfig"]
+        self._checked(
+            ["sh", "-c", '"$@" >portcullis-thin.config', "thin", *words],
+            log,
+            "thinning the configuration",
+            cwd=folder,
+            env={**environment(self.workspace), **own},
+        )
+        (folder / "portcullis-thin.config").replace(folder / ".config")
 
     def _prove(self, folder: Path, requests: tuple[Request, ...]) -> None:
         config = parse_config((folder / ".config").read_text())

@@ -141,11 +141,12 @@ def run_job(
     commands: Commands,
     machine: Machine,
     kernel: Path,
-    initramfs: Path,
+    initramfs: Path | None,
     nmi_rate: int = 0,
     label: str = "",
     emulator: str = "qemu-system-x86_64",
     plugin: Path | None = None,
+    disk: Path | None = None,
 ) -> Boot:
     """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError.
 
@@ -156,7 +157,8 @@ def run_job(
         raise ToolError(fault, "shorten --append, or the list of names")
 
     def boot_it() -> Boot:
-        return _boot(workspace, commands, machine, kernel, initramfs, nmi_rate, label or machine.job, emulator, plugin)
+        name = label or machine.job
+        return _boot(workspace, commands, machine, kernel, initramfs, nmi_rate, name, emulator, plugin, disk)
 
     boot = boot_it()
     if is_stale_int3(boot.console):
@@ -170,17 +172,17 @@ def _boot(
     commands: Commands,
     machine: Machine,
     kernel: Path,
-    initramfs: Path,
+    initramfs: Path | None,
     nmi_rate: int,
     label: str,
     emulator: str,
     plugin: Path | None,
+    disk: Path | None,
 ) -> Boot:
     with tempfile.TemporaryDirectory(prefix="portcullis-qmp-") as sockets:
         folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label)
-        files = Files(
-            kernel, initramfs, folder / "console.log", folder / "results.txt", Path(sockets) / "qmp", emulator, plugin
-        )
+        console, results, monitor = folder / "console.log", folder / "results.txt", Path(sockets) / "qmp"
+        files = Files(kernel, initramfs, console, results, monitor, emulator, plugin, disk)
         if commands.dry_run:
             commands.capture(qemu_command(machine, files))
             return Boot(parse_results(""), "", "", folder, 0.0, "")

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A distribution's user land in a virtual machine, and what came of its work."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from portcullis.core.ktap import TestResult
+
+RELEASES = ("bookworm", "trixie")
+ROOT = "root=/dev/vda rw"
+WORK = "portcullis.work"
+QUIET = "systemd.show_status=0"
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One boot's work. `results` is by part, `complaints` are lines of the console that no boot should have."""
+
+    mode: str
+    backend: str
+    results: Mapping[str, str]
+    complaints: tuple[str, ...]
+    trouble: str = ""
+
+    @property
+    def label(self) -> str:
+        """How a table calls it."""
+        return f"{self.mode} {self.backend}" if self.backend and self.mode != "off" else self.mode
+
+
+def packages(text: str) -> tuple[str, ...]:
+    """Names of packages, one a line, `#` begins a comment."""
+    names = (line.split("#")[0].strip() for line in text.splitlines())
+    return tuple(name for name in names if name)
+
+
+def part_name(file_name: str) -> str:
+    """`20-postgresql` -> `postgresql`."""
+    return file_name.split("-", 1)[1]
+
+
+def read_results(tests: tuple[TestResult, ...]) -> dict[str, str]:
+    """Verdict of each part."""
+    return {test.name: "passed" if test.passed else f"failed: {test.reason}" for test in tests}
+
+
+def rows(runs: tuple[Run, ...]) -> list[tuple[str, ...]]:
+    """A table: each part, and what came of it in each run; in the last row what the kernel complained of."""
+    parts = dict.fromkeys(part for run in runs for part in run.results)
+    table = [(part, *(run.results.get(part, "-") for run in runs)) for part in parts]
+    return [*table, ("reports", *(run.trouble or str(len(run.complaints)) for run in runs))]
+
+
+def differences(runs: tuple[Run, ...]) -> list[str]:
+    """What is wrong: a run that did not end, a complaint, a failure, a part whose result is not that of the others."""
+    found = []
+    for run in runs:
+        found += [f"{run.label}: {run.trouble}"] if run.trouble else []
+        found += [f"{run.label}: {line}" for line in run.complaints]
+        found += [f"{run.label}: {part} {result}" for part, result in run.results.items() if result != "passed"]
+    for part, *results in rows(runs)[:-1]:
+        if len(set(results)) > 1:
+            found.append(f"{part} differs: {', '.join(results)}")
+    return found

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Makes the disk of a virtual machine with a distribution's user land, by mmdebstrap, and keeps it."""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+from portcullis.core.arches import ARCHES
+from portcullis.core.userland import packages
+from portcullis.errors import ToolError
+from portcullis.host.building import run_step
+from portcullis.host.process import Commands
+from portcullis.host.screen import step
+from portcullis.host.workspace import Workspace, disk_full, free_mib, locked, write_whole
+
+PACKAGES = Path(__file__).parents[1] / "data/userland-packages.txt"
+SIZE_MIB = 4096  # of the disk, most of it a hole
+NEEDED_MIB = 4000  # root as an archive, as a folder, and on the disk
+OWN = "opt/portcullis"
+# $1: the archive, $2: a folder to unpack it in, $3: ours, $4: the disk, $5: its size
+_MAKE_DISK = f"""
+set -e
+mkdir "$2"
+tar --numeric-owner -xf "$1" -C "$2"
+mkdir -p "$2/{OWN}"
+cp -r "$3/." "$2/{OWN}"
+chown -R 0:0 "$2/{OWN}"
+chmod -R a+rX "$2/{OWN}"
+ln -s "/{OWN}/portcullis-work.service" "$2/etc/systemd/system/portcullis-work.service"
+mkdir -p "$2/etc/systemd/system/multi-user.target.wants" "$2/etc/systemd/system/serial-getty@.service.d"
+ln -s "/{OWN}/portcullis-work.service" "$2/etc/systemd/system/multi-user.target.wants/portcullis-work.service"
+printf '[Service]\\nExecStart=\\nExecStart=-/sbin/agetty --autologin root --noclear %%I linux\\n' \\
+	>"$2/etc/systemd/system/serial-getty@.service.d/autologin.conf"
+echo portcullis >"$2/etc/hostname"
+: >"$2/etc/machine-id"
+ln -s /dev/null "$2/etc/systemd/system/zramswap.service"
+ln -s /dev/null "$2/etc/systemd/system/apt-daily.timer"
+ln -s /dev/null "$2/etc/systemd/system/apt-daily-upgrade.timer"
+truncate -s "$5" "$4"
+mke2fs -q -F -t ext4 -L portcullis -d "$2" "$4"
+"""
+
+
+class UserLand:
+    """The disk of one release."""
+
+    def __init__(self, workspace: Workspace, commands: Commands, release: str, arch: str) -> None:
+        self.workspace = workspace
+        self.commands = commands
+        self.release = release
+        self.arch = ARCHES[arch]
+        self.folder = workspace.folder("machines") / f"{release}-{self.arch.debian}"
+        self.log = self.folder.with_name(self.folder.name + ".log")
+
+    @property
+    def disk(self) -> Path:
+        """The disk as it was made, and as a user left it."""
+        return self.folder / "root.img"
+
+    def make(self, fresh: bool = False) -> Path:
+        """The disk; it is made anew when the packages or our part of it changed, or with `fresh`."""
+        own = self.workspace.guest / "userland"
+        names = packages(PACKAGES.read_text())
+        with locked(self.folder.with_name(self.folder.name + ".lock")):
+            if self.commands.dry_run:
+                self._debootstrap(names)
+                return self.disk
+            self.folder.mkdir(exist_ok=True)
+            if self._changed("packages", " ".join(names)):
+                self._debootstrap(names)
+                self._note("packages", " ".join(names))
+                fresh = True
+            content = _digest(own) + _MAKE_DISK + str(SIZE_MIB)
+            if fresh or self._changed("disk", content):
+                self._make_disk(own)
+                self._note("disk", content)
+        return self.disk
+
+    def _changed(self, what: str, content: str) -> bool:
+        stamp = self.folder / f"{what}.stamp"
+        return not stamp.is_file() or stamp.read_text() != hashlib.sha256(content.encode()).hexdigest()
+
+    def _note(self, what: str, content: str) -> None:
+        write_whole(self.folder / f"{what}.stamp", hashlib.sha256(content.encode()).hexdigest().encode())
+
+    def _debootstrap(self, names: tuple[str, ...]) -> None:
+        if not self.commands.dry_run and free_mib(self.folder) < NEEDED_MIB:
+            raise ToolError(
+                f"a machine needs {NEEDED_MIB} MiB, {free_mib(self.folder)} MiB are free under {self.folder}",
+                "free some space or choose another place with --cache DIR",
+            )
+        partial = self.folder / "partial.tar"
+        words = ["mmdebstrap", "--variant=minbase", f"--architectures={self.arch.debian}", "--include", ",".join(names)]
+        self.log.unlink(missing_ok=True)
+        with step(f"making a root of Debian {self.release} ({self.arch.debian})"):
+            self._run([*words, self.release, partial], f"making a root of Debian {self.release}")
+        if not self.commands.dry_run:
+            partial.replace(self.folder / "root.tar")
+
+    def _make_disk(self, own: Path) -> None:
+        root, partial = self.folder / "root", self.folder / "partial.img"
+        shutil.rmtree(root, ignore_errors=True)
+        partial.unlink(missing_ok=True)
+        command = ["sh", "-c", _MAKE_DISK, "disk", self.folder / "root.tar", root, own, partial, f"{SIZE_MIB}M"]
+        prefix = [] if os.geteuid() == 0 else ["fakeroot", "--"]  # the disk's files belong to root
+        try:
+            with step("making its disk"):
+                self._run([*prefix, *command], "making the disk")
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+        partial.replace(self.disk)
+
+    def _run(self, command: list[str | Path], what: str) -> None:
+        path = ":".join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))  # mke2fs
+        try:
+            run_step(self.workspace, self.commands, command, self.log, what, env={**os.environ, "PATH": path})
+        except OSError as error:
+            raise disk_full(self.folder) from error
+
+
+def _digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    found = hashlib.sha256()
+    for path in files:
+        found.update(f"{path.relative_to(folder)} {path.stat().st_mode & 0o111}\n".encode() + path.read_bytes())
+    return found.hexdigest()

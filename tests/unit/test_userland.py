@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A distribution's configuration and user land: what is fetched, made, booted, and read from it."""
+
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from portcullis.commands import vm
+from portcullis.commands.options import build_options
+from portcullis.core.arches import ARCHES
+from portcullis.core.flavours import config_file, loaded_modules, suites
+from portcullis.core.ktap import parse_ktap
+from portcullis.core.lanes import FLAVOURS, LANES
+from portcullis.core.machine import Files, Machine, interactive_command, qemu_command
+from portcullis.core.userland import Run, differences, packages, part_name, read_results, rows
+from portcullis.errors import ToolError
+from portcullis.host.builder import Builder
+from portcullis.host.flavour import flavour_config
+from portcullis.host.process import Commands
+from portcullis.host.userland import PACKAGES, UserLand
+from portcullis.host.workspace import Workspace
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    return Workspace(ROOT, tmp_path)
+
+
+def test_names_of_configurations():
+    assert config_file("debian", ARCHES["x86"]) == "usr/src/linux-config-6.12/config.amd64_none_amd64.xz"
+    assert config_file("debian-cloud", ARCHES["arm64"]).endswith("config.arm64_none_cloud-arm64.xz")
+    assert FLAVOURS == ("debian", "debian-cloud", "debian-cloud-thin")
+    assert all(LANES[name].kinds == () and LANES[name].hardened for name in FLAVOURS)
+
+
+def test_suites_of_this_release_and_of_no_other():
+    lines = [
+        "Debian|main|bookworm|a:",
+        "Debian|contrib|bookworm|a:",
+        "Debian|main|bookworm-security|b:",
+        "Debian|main|trixie|a:",
+        "Other|main|bookworm|c:",
+        "Debian|main|bookworm|cdrom:x",
+        "nonsense",
+    ]
+    assert suites("\n".join(lines), "bookworm") == (("a:", "bookworm"), ("b:", "bookworm-security"))
+
+
+def test_a_list_of_modules_looks_like_lsmods():
+    assert loaded_modules("# what\next4  # disk\n\nloop\n") == "Module Size Used by\next4 4096 0\nloop 4096 0\n"
+
+
+def options(**given):
+    plain = {"lane": "default", "tree": None, "config": [], "base_config": None, "jobs": 1, "arch": "x86"}
+    return Namespace(**{**plain, **given})
+
+
+def test_a_flavour_is_a_configuration_and_no_fragment():
+    chosen = build_options(options(config=[Path("debian-cloud"), Path("more.config")]))
+    assert chosen.lane == "debian-cloud" and chosen.fragments == (Path("more.config"),)
+    assert build_options(options(config=[Path("more.config")])).lane == "default"
+    for wrong in (
+        {"config": [Path("debian"), Path("debian-cloud")]},
+        {"config": [Path("debian")], "lane": "xen"},
+        {"config": [Path("debian")], "base_config": Path("c")},
+    ):
+        with pytest.raises(ToolError, match="whole configuration"):
+            build_options(options(**wrong))
+
+
+def test_fragments_of_a_flavour(workspace):
+    builder = Builder(workspace, Commands(), build_options(options(config=[Path("debian-cloud-thin")])))
+    assert [path.name for path in builder.fragments()] == ["portcullis.config", "debian.config", "thin.config"]
+    assert builder.selection.kinds == ()
+
+
+def test_no_configuration_without_a_source_package(workspace, monkeypatch):
+    monkeypatch.setattr("portcullis.host.flavour.package_version", lambda: "")
+    with pytest.raises(ToolError, match="source package"):
+        flavour_config(workspace, Commands(), "debian", "x86")
+
+
+def test_a_configuration_that_no_suite_has(workspace, monkeypatch):
+    monkeypatch.setattr("portcullis.host.flavour.package_version", lambda: "6.12.1-1")
+    monkeypatch.setattr("portcullis.host.flavour.suites", lambda *_: (("nowhere:", "one"), ("nowhere:", "two")))
+
+    def refuse(*_):
+        raise ToolError("not there")
+
+    monkeypatch.setattr("portcullis.host.flavour.PrivateApt.update", refuse)
+    with pytest.raises(ToolError, match=r"(?s)cannot be had.*one: not there.*two: not there"):
+        flavour_config(workspace, Commands(), "debian", "x86")
+    assert not list((workspace.cache / "configs").glob("*/*"))
+
+
+def test_packages_and_parts_have_names():
+    assert packages("# why\ngcc   # work\n\nmake\n") == ("gcc", "make")
+    assert {"systemd-sysv", "stress-ng"} <= set(packages(PACKAGES.read_text()))
+    assert part_name("20-postgresql") == "postgresql"
+    names = [path.name for path in (ROOT / "guest/userland/work.d").iterdir()]
+    assert all(name[:2].isdigit() and name[2] == "-" for name in names)
+
+
+def run(mode="off", results=None, complaints=(), trouble=""):
+    return Run(mode, "", results or {"gcc": "passed", "swap": "passed"}, tuple(complaints), trouble)
+
+
+def test_runs_side_by_side():
+    good = (run(), run("enforce"))
+    assert rows(good) == [("gcc", "passed", "passed"), ("swap", "passed", "passed"), ("reports", "0", "0")]
+    assert differences(good) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (run("enforce", {"gcc": "failed: 1", "swap": "passed"}), ["enforce: gcc failed: 1", "gcc differs"]),
+        (run("enforce", {"gcc": "passed"}), ["swap differs: passed, -"]),
+        (run("audit", complaints=["kpkeys: violation: x"]), ["audit: kpkeys: violation: x"]),
+        (run("enforce", trouble="the guest died"), ["enforce: the guest died"]),
+    ],
+)
+def test_what_is_wrong_with_a_run(other, said):
+    found = differences((run(), other))
+    assert len(found) == len(said)
+    assert all(text in line for text, line in zip(said, found, strict=True))
+
+
+def test_results_of_parts():
+    tests = parse_ktap("KTAP version 1\nok 1 - gcc\nnot ok 2 - swap # status 3\n1..2\n")
+    assert read_results(tests) == {"gcc": "passed", "swap": "failed: status 3"}
+
+
+def test_a_job_gets_a_copy_of_the_disk_and_a_user_the_disk():
+    machine = Machine(append="root=/dev/vda rw")
+    files = Files(Path("k"), None, Path("c"), Path("r"), Path("m"), disk=Path("d"))
+    words = qemu_command(machine, files)
+    assert "-initrd" not in words and any("file=d,snapshot=on" in word for word in words)
+    words = interactive_command(machine, Path("k"), None, disk=Path("d"), ssh_port=2222)
+    assert any(word.endswith("file=d") for word in words) and any("127.0.0.1:2222-:22" in word for word in words)
+
+
+def test_unknown_work_is_refused(workspace):
+    given = Namespace(list=False, work="nothing")
+    with pytest.raises(ToolError, match="no work 'nothing'"):
+        vm.run(workspace, given)
+
+
+def test_a_disk_is_made_once(workspace, monkeypatch):
+    made = []
+    monkeypatch.setattr(UserLand, "_debootstrap", lambda self, names: made.append("root"))
+
+    def make_disk(self, own):
+        made.append("disk")
+        self.disk.touch()
+
+    monkeypatch.setattr(UserLand, "_make_disk", make_disk)
+    monkeypatch.setattr("portcullis.host.userland.free_mib", lambda _: 9999)
+    land = UserLand(workspace, Commands(), "trixie", "x86")
+    land.make()
+    assert land.make() == land.disk and made == ["root", "disk"]
+    land.make(fresh=True)
+    assert made == ["root", "disk", "disk"]
+
+
+def test_no_room_for_a_disk(workspace, monkeypatch):
+    monkeypatch.setattr("portcullis.host.userland.free_mib", lambda _: 10)
+    with pytest.raises(ToolError, match="10 MiB are free"):
+        UserLand(workspace, Commands(), "trixie", "x86").make()
