@@ -426,13 +426,19 @@ static bool is_like(const void *to, const void *from, unsigned int nr)
 		level == kpkeys_table_level(kpkeys_entry_pfn(from)));
 }
 
+/* Whether to ask lay on the stack of an interrupt, maybe, as what to ask about did. */
+static __always_inline bool let_through(bool ask)
+{
+	return !ask && kpkeys_state.mode == KPKEYS_AUDIT;
+}
+
 static noinline __flatten bool clone_range(pgd_t *to, const pgd_t *from, unsigned int nr, bool ask)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(to);
 	kpkeys_reread(from);
 	kpkeys_reread(nr);
-	if (ask && !kpkeys_begin_root(to, from, nr))
+	if (!(kpkeys_begin_root(to, from, nr) || let_through(ask)))
 		return false;
 	memcpy(to, from, nr * sizeof(pgd_t));
 	/* The half that user space runs on comes behind. */
@@ -475,7 +481,7 @@ static noinline __flatten bool copy_entry(pgdval_t *entry, const pgdval_t *sourc
 	kpkeys_reread(entry);
 	kpkeys_reread(source);
 	value = READ_ONCE(*source);
-	if (ask && kpkeys_frames.nr && !may_copy(entry, source, value))
+	if (kpkeys_frames.nr && !may_copy(entry, source, value) && !let_through(ask))
 		return false;
 	__kpkeys_share_table(kpkeys_table_pfn(value));
 	WRITE_ONCE(*entry, value);
