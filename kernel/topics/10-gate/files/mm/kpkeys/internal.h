@@ -10,6 +10,7 @@
 #include <linux/minmax.h>
 #include <linux/mm_types.h>
 #include <linux/nodemask.h>
+#include <linux/ratelimit.h>
 
 enum kpkeys_mode {
 	KPKEYS_OFF,
@@ -238,6 +239,19 @@ unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
 
 /* report.c */
 #define KPKEYS_SEARCH_AT_ONCE	64	/* tables, while a violation is handled */
+#define KPKEYS_MOST_PRINTED	40	/* of a kind, in this time */
+#define KPKEYS_PRINT_INTERVAL	(5 * HZ)
+
+bool __kpkeys_may_print(struct ratelimit_state *limit);
+void kpkeys_reported(void);
+
+/* Each place that asks is a kind. */
+#define kpkeys_may_print() ({						\
+	static DEFINE_RATELIMIT_STATE(__limit, KPKEYS_PRINT_INTERVAL,	\
+				      KPKEYS_MOST_PRINTED);		\
+	__kpkeys_may_print(&__limit);					\
+})
+
 void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write);
 
 #endif /* _MM_KPKEYS_INTERNAL_H */

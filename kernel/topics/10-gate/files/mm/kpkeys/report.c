@@ -11,8 +11,10 @@
 
 #include <linux/atomic.h>
 #include <linux/hash.h>
+#include <linux/init.h>
 #include <linux/irq_work.h>
 #include <linux/kernel.h>
+#include <linux/kstrtox.h>
 #include <linux/mm.h>
 #include <linux/panic.h>
 #include <linux/pid.h>
@@ -215,6 +217,64 @@ static const char *context_name(void)
 	return in_serving_softirq() ? "softirq" : "task";
 }
 
+/* ---- what the command line says of reports ---- */
+
+static bool panics __ro_after_init;
+static unsigned int most_printed __ro_after_init = KPKEYS_MOST_PRINTED;
+
+static int __init panic_setup(char *arg)
+{
+	unsigned int value;
+
+	if (!arg || kstrtouint(arg, 10, &value) || value > 1) {
+		pr_warn("kpkeys_panic=%s: not 0 or 1; 0\n", arg);
+		value = 0;
+	}
+	panics = value;
+	return 0;
+}
+early_param("kpkeys_panic", panic_setup);
+
+static int __init reports_setup(char *arg)
+{
+	if (!arg || kstrtouint(arg, 10, &most_printed) || most_printed > INT_MAX) {
+		pr_warn("kpkeys_reports=%s: not a number; %d\n", arg,
+			KPKEYS_MOST_PRINTED);
+		most_printed = KPKEYS_MOST_PRINTED;
+	}
+	return 0;
+}
+early_param("kpkeys_reports", reports_setup);
+
+/**
+ * __kpkeys_may_print - is there room in the log for a report?
+ * @limit: of reports of this kind
+ *
+ * How many there may be is read-only data. How many there were is not: who
+ * forges that has the log miss some. Where all are printed nothing asks it.
+ */
+bool __kpkeys_may_print(struct ratelimit_state *limit)
+{
+	if (panics || !most_printed)
+		return true;
+	limit->interval = KPKEYS_PRINT_INTERVAL;
+	limit->burst = most_printed;
+	return __ratelimit(limit);
+}
+
+/**
+ * kpkeys_reported - a violation was counted and reported; the end, if so asked
+ *
+ * Any context, with the gate shut. Whether it was printed does not matter.
+ */
+void kpkeys_reported(void)
+{
+	if (panics)
+		panic("kpkeys: a violation, and kpkeys_panic=1");
+}
+
+/* ---- the report ---- */
+
 /* Once for each writer and table, until others took its place. */
 static bool seen_before(unsigned long ip, unsigned long address)
 {
@@ -225,6 +285,24 @@ static bool seen_before(unsigned long ip, unsigned long address)
 	return xchg(&seen[key % ARRAY_SIZE(seen)], key) == key;
 }
 
+static void print_access(unsigned long ip, unsigned long address, bool write,
+			 bool enforced)
+{
+	static atomic_t nr_reports;
+	int pkey = arch_kpkeys_addr_pkey(address);
+	struct report report = {
+		.page = __va(arch_kpkeys_phys(address & PAGE_MASK)),
+		.index = offset_in_page(address) / sizeof(unsigned long),
+	};
+
+	report.number = atomic_inc_return(&nr_reports);
+	pr_err("violation: %s %s at %p, entry %u, by %pS in %s[%d] (%s), context %s, report %u\n",
+	       write ? "write to" : "read of", object_name(pkey), report.page,
+	       report.index, (void *)ip, current->comm, task_pid_nr(current),
+	       enforced ? "enforce" : "audit", context_name(), report.number);
+	report_owner(&report, pkey);
+}
+
 /**
  * kpkeys_report - log and count a violation
  * @regs: of the access
@@ -233,26 +311,13 @@ static bool seen_before(unsigned long ip, unsigned long address)
  */
 void kpkeys_report(struct pt_regs *regs, unsigned long address, bool write)
 {
-	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
-	static atomic_t nr_reports;
 	bool enforced = kpkeys_state.mode != KPKEYS_AUDIT;
 	unsigned long ip = instruction_pointer(regs);
-	int pkey = arch_kpkeys_addr_pkey(address);
-	struct report report = {
-		.page = __va(arch_kpkeys_phys(address & PAGE_MASK)),
-		.index = offset_in_page(address) / sizeof(unsigned long),
-	};
 
 	raw_cpu_inc(kpkeys_counters.violations);
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
 	trace_kpkeys_violation(ip, address, write, enforced);
-	if ((!enforced && seen_before(ip, address)) || !__ratelimit(&limit))
-		return;
-
-	report.number = atomic_inc_return(&nr_reports);
-	pr_err("violation: %s %s at %p, entry %u, by %pS in %s[%d] (%s), context %s, report %u\n",
-	       write ? "write to" : "read of", object_name(pkey), report.page,
-	       report.index, (void *)ip, current->comm, task_pid_nr(current),
-	       enforced ? "enforce" : "audit", context_name(), report.number);
-	report_owner(&report, pkey);
+	if ((enforced || !seen_before(ip, address)) && kpkeys_may_print())
+		print_access(ip, address, write, enforced);
+	kpkeys_reported();
 }

@@ -67,9 +67,8 @@ void __kpkeys_freelist_report(void)
 	if (raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT)
 		return;
 	note = take_note();
-	if (note.what)
-		pr_err_ratelimited("corrupted pool: %s at %p; not used\n",
-				   note.what, note.where);
+	if (note.what && kpkeys_may_print())
+		pr_err("corrupted pool: %s at %p; not used\n", note.what, note.where);
 }
 
 /**

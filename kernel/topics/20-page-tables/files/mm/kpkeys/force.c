@@ -93,8 +93,10 @@ static void report_late(int cpu)
 {
 	raw_cpu_inc(kpkeys_counters.violations);
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
-	pr_err_ratelimited("violation: CPU %d keeps mappings of before pages were keyed (%s)\n",
-			   cpu, kpkeys_mode_names[kpkeys_state.mode]);
+	if (kpkeys_may_print())
+		pr_err("violation: CPU %d keeps mappings of before pages were keyed (%s)\n",
+		       cpu, kpkeys_mode_names[kpkeys_state.mode]);
+	kpkeys_reported();
 }
 
 static bool wait_for_cpus(void)

@@ -18,7 +18,6 @@
 #include <linux/mm.h>
 #include <linux/panic.h>
 #include <linux/printk.h>
-#include <linux/ratelimit.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 
@@ -208,9 +207,7 @@ const char *kpkeys_frame_name(unsigned long pfn)
 
 static void print_refusal(const struct kpkeys_refusal *r)
 {
-	static DEFINE_RATELIMIT_STATE(limit, 5 * HZ, 40);
-
-	if (__ratelimit(&limit))
+	if (kpkeys_may_print())
 		pr_err("violation: %s of %s at %p by %s[%d] (%s)\n",
 		       r->what, r->of, r->at, r->task->comm,
 		       task_pid_nr(r->task),
@@ -249,6 +246,7 @@ void kpkeys_finish_refusal(void)
 	add_taint(TAINT_WARN, LOCKDEP_STILL_OK);
 	print_refusal(&r);
 	put_task_struct(r.task);
+	kpkeys_reported();
 }
 
 /* From an interrupt: the gate may be open, and locks held, where it happens. */
