@@ -235,6 +235,7 @@ void kpkeys_depot_keep(void);
 unsigned long kpkeys_depot_nr_free(void);
 unsigned long kpkeys_depot_nr_orphans(void);
 unsigned long kpkeys_depot_nr_resting(void);
+unsigned long kpkeys_depot_nr_reserved(void);
 unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
 
 /* report.c */

@@ -9,6 +9,7 @@
 
 #include "internal.h"
 #include "check.h"
+#include "counters.h"
 #include "depot.h"
 
 static int mode_show(struct seq_file *m, void *v)
@@ -66,15 +67,6 @@ static int backend_show(struct seq_file *m, void *v)
 }
 DEFINE_SHOW_ATTRIBUTE(backend);
 
-#define SUM(field) ({							\
-	unsigned long __sum = 0;					\
-	int __cpu;							\
-									\
-	for_each_possible_cpu(__cpu)					\
-		__sum += per_cpu(kpkeys_counters.field, __cpu);		\
-	__sum;								\
-})
-
 static void show(struct seq_file *m, const char *name, unsigned long value)
 {
 	seq_printf(m, "%s %lu\n", name, value);
@@ -84,17 +76,6 @@ static void show_event(struct seq_file *m, const char *name,
 		       const atomic_long_t *event)
 {
 	show(m, name, atomic_long_read(event));
-}
-
-/* Of violations, those that are counted in keyed memory. */
-static unsigned long refusals(void)
-{
-	unsigned long sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu(kpkeys_cpu.nr_refused, cpu);
-	return sum;
 }
 
 static int stats_show(struct seq_file *m, void *v)
@@ -111,7 +92,7 @@ static int stats_show(struct seq_file *m, void *v)
 	show(m, "exceptions_open", SUM(exceptions_open));
 	show(m, "left_open", SUM(left_open));
 	show(m, "violations", SUM(violations));
-	show(m, "refusals", refusals());
+	show(m, "refusals", kpkeys_nr_refusals());
 	show(m, "searched", SUM(searched));
 	show_event(m, "pool_refills", &e->pool_refills);
 	show_event(m, "pool_refill_failures", &e->pool_refill_failures);

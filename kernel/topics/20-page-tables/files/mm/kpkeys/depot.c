@@ -128,3 +128,16 @@ unsigned long kpkeys_depot_nr_orphans(void)
 		nr += READ_ONCE(node_of(nid)->nr_orphans);
 	return nr;
 }
+
+/**
+ * kpkeys_depot_nr_reserved - pages that are not given back, with their headers
+ */
+unsigned long kpkeys_depot_nr_reserved(void)
+{
+	unsigned long nr = 0;
+	int nid;
+
+	for_each_online_node(nid)
+		nr += READ_ONCE(node_of(nid)->nr_kept);
+	return nr;
+}
