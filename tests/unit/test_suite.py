@@ -9,14 +9,14 @@ import pytest
 
 from fakes import TOPICS
 from portcullis.core.machine import Machine, backend_of
-from portcullis.core.results import parse_results
+from portcullis.core.results import DIED, parse_results
 from portcullis.core.topics import Selection, choose_topics, parse_topics
 from portcullis.core.versions import KernelVersion
 from portcullis.host.hardening import read_topics
 from portcullis.host.workspace import Workspace
 from portcullis.suite.case import NO_KEYS_THERE, SWITCHED_OFF, Case, boot
 from portcullis.suite.cases import ATTACKS, BENCH, BOOTS, CASES, LANES, choose_cases
-from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, shorten
+from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, problems_of_panic, shorten
 from portcullis.suite.engine import Row
 from portcullis.suite.matrix import (
     ARM64_PAGING,
@@ -44,6 +44,32 @@ def problems(results=GOOD, console=CONSOLE, trouble="", case=CASE):
 
 def test_a_good_boot_has_no_problem():
     assert problems() == []
+
+
+PANIC = Case("p", "panic", "w", machine=Machine(job="watch,panic"), console=("syncing: oh",), results=("ok 1 - about",))
+PANICKED = "kpkeys: violation: oh\nKernel panic - not syncing: oh\nCall Trace:\n"
+
+
+def panic_problems(results="ok 1 - about to store\n", console=PANICKED, trouble=DIED):
+    return problems_of_panic(PANIC, parse_results(results), results, console, trouble)
+
+
+def test_a_boot_that_has_to_panic_does():
+    assert panic_problems() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"results": GOOD.replace("checker", "about to store"), "trouble": ""}, "came to its end"),
+        ({"trouble": "no end after 120 s"}, "no end after"),
+        ({"results": ""}, "do not say 'ok 1 - about'"),
+        ({"console": PANICKED.replace("oh\nCall", "something else\nCall")}, "does not say 'syncing: oh'"),
+        ({"console": PANICKED + "BUG: KASAN\n"}, "BUG: KASAN"),
+    ],
+)
+def test_a_boot_that_has_to_panic_and_does_not_is_a_problem(arguments, expected):
+    assert expected in "\n".join(panic_problems(**arguments))
 
 
 def test_linux_own_tests_must_say_that_they_tested():

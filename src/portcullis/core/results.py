@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from portcullis.core.ktap import TestResult, failures, parse_ktap
 
+DIED = "the guest died before it finished"
 _DONE = re.compile(r"^#done (-?\d+)\s*$", re.MULTILINE)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from portcullis.core.machine import NO_BACKEND, Files, Machine, backend_of, command_line_fault, qemu_command
-from portcullis.core.results import GuestResults, backend_said, parse_results
+from portcullis.core.results import DIED, GuestResults, backend_said, parse_results
 from portcullis.core.splats import is_stale_int3, last_lines
 from portcullis.errors import ToolError
 from portcullis.host.process import Commands, shown, start, stop
@@ -194,7 +194,7 @@ def _boot(
     if not console and trouble.startswith("QEMU ended"):
         raise ToolError(f"QEMU did not start: {trouble}", f"command: {folder}/qemu-command.txt")
     if results.status is None and not trouble:
-        trouble = "the guest died before it finished"
+        trouble = DIED
     return Boot(
         results,
         text,

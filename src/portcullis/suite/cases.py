@@ -10,6 +10,7 @@ from portcullis.suite.jitgate import JITGATE
 from portcullis.suite.lab import LAB
 from portcullis.suite.luajit_counts import LUAJIT_COUNTS
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
+from portcullis.suite.watch import WATCH
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
 
 CHECKS = (
@@ -309,6 +310,7 @@ CASES = (
     *BUILDS,
     *BOOTS,
     *OFF,
+    *WATCH,
     *LEAST,
     *ATTACKS,
     *attacks("nopti-", ("off", "enforce"), pti=False, la57=False),

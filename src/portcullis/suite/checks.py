@@ -4,11 +4,12 @@
 import re
 
 from portcullis.core.ktap import leaves, parse_ktap
-from portcullis.core.results import GuestResults
+from portcullis.core.results import DIED, GuestResults
 from portcullis.core.splats import scan_console
 from portcullis.suite.case import Case
 
 MOST_SHOWN = 8
+PANICKED = ("violation", "panic", "trace")  # complaints of a kernel that panics over a violation
 
 
 def problems_of_boot(case: Case, results: GuestResults, console: str, trouble: str) -> list[str]:
@@ -24,6 +25,17 @@ def problems_of_boot(case: Case, results: GuestResults, console: str, trouble: s
     problems += [
         f"console line {splat.number}: {splat.line}" for splat in scan_console(console, case.allowed, case.warned)
     ]
+    return problems + not_said(case, console)
+
+
+def problems_of_panic(case: Case, results: GuestResults, text: str, console: str, trouble: str) -> list[str]:
+    """What is wrong with a boot that a panic must end; `text` is what the results port said until then."""
+    problems = [] if results.status is None else ["the guest came to its end: nothing stopped it"]
+    if trouble and trouble != DIED:
+        problems.append(trouble)
+    problems += [f"the results do not say {pattern!r}" for pattern in case.results if not re.search(pattern, text)]
+    splats = scan_console(console, (*PANICKED, *case.allowed), case.warned)
+    problems += [f"console line {splat.number}: {splat.line}" for splat in splats]
     return problems + not_said(case, console)
 
 

@@ -51,7 +51,14 @@ from portcullis.lab.luajit_page import count_summary
 from portcullis.lab.results import Result
 from portcullis.suite import static
 from portcullis.suite.case import Case
-from portcullis.suite.checks import describe, not_said, problems_of_boot, problems_of_kselftest, shorten
+from portcullis.suite.checks import (
+    describe,
+    not_said,
+    problems_of_boot,
+    problems_of_kselftest,
+    problems_of_panic,
+    shorten,
+)
 from portcullis.suite.jitgate import has_user_keys, layout_of_case
 from portcullis.suite.lab import KERNBENCH, KERNBENCH_GCC, barriers_kept, late_jobs
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
@@ -112,6 +119,7 @@ class Engine:
         own = {
             "build": self._build,
             "boot": self._boot,
+            "panic": self._panic,
             "bochs": self._bochs,
             "kselftest": self._kselftest,
             "attacks": self._attacks,
@@ -279,6 +287,12 @@ class Engine:
         if problems:
             return "failed", shorten(problems), str(boot.folder)
         return "passed", describe(case, boot.results, boot.console), str(boot.folder)
+
+    def _panic(self, case: Case) -> tuple[str, str, str]:
+        """A boot that the kernel ends itself."""
+        boot = self._run_job(case)
+        problems = problems_of_panic(case, boot.results, boot.results_text, boot.console, boot.trouble)
+        return ("failed" if problems else "passed"), shorten(problems), str(boot.folder)
 
     def _bochs(self, case: Case) -> tuple[str, str, str]:
         """Another emulator, for CPUs that QEMU has not; its console is all there is to judge."""
