@@ -77,6 +77,8 @@ def _print(found: Explanation, source_lines: dict[str, str]) -> None:
         print_line(f"The kernel started in {found.started}.")
     for event in found.events:
         _print_event(event, source_lines)
+    if found.panicked:
+        print_line("\nThe kernel panicked over the first of it, because its command line has kpkeys_panic=1.")
     for line in found.unknown:
         print_line(f"Not understood: {line}")
     if not found.events and not found.unknown:

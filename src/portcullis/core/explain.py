@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-# As report.c, frames.c, force.c, entry.c and depot.c print them; a unit test holds this to the sources.
+# Documentation/mm/kpkeys.rst of the product describes these lines. Unit tests hold it and this to the kernel's sources.
 VIOLATION = re.compile(
     r"kpkeys: violation: (?P<what>write to|read of) (?P<of>page table|gate state|secret) at (?P<at>\S+), "
     r"entry (?P<entry>\d+), by (?P<symbol>\S+?)(?: \[(?P<module>[^\]]+)\])? in (?P<task>.*\[\d+\]) "
@@ -20,6 +20,10 @@ OPEN = re.compile(
     r"kpkeys: section left open by (?P<task>.*\[\d+\]) (?P<where>at a task switch|on return to user space)$"
 )
 POOL = re.compile(r"kpkeys: corrupted pool: (?P<what>.+) at (?P<at>\S+); not used$")
+POINTER = re.compile(r"kpkeys: corrupted pointer to a page table: not written to$")
+KEYS = re.compile(r"kpkeys: corrupt: the keys that (?P<task>.*\[\d+\]) names are not its own$")
+PANIC = re.compile(r"kpkeys: a violation, and kpkeys_panic=1$")
+OFF = re.compile(r"kpkeys: off: (?P<reason>.+)$")
 START = re.compile(r"kpkeys: page tables hardened: mode (?P<mode>\w+), backend (?P<backend>\w+)")
 
 # What the kernel was made to do, by the first words of its line.
@@ -88,11 +92,15 @@ class Event:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a log says; `started` is the mode and backend of the boot, empty where the log has not that line."""
+    """What a log says; `started` is the mode and backend of the boot, empty where the log has not that line.
+
+    `panicked` is whether kpkeys_panic=1 made an end.
+    """
 
     events: tuple[Event, ...]
     started: str
     unknown: tuple[str, ...]
+    panicked: bool = False
 
 
 def explain(lines: Iterable[str]) -> Explanation:
@@ -100,11 +108,13 @@ def explain(lines: Iterable[str]) -> Explanation:
     events: dict[tuple[str, ...], Event] = {}
     owners: dict[str, str] = {}
     numbers: dict[str, Event] = {}
-    unknown, started = [], ""
+    unknown, started, panicked = [], "", False
     for line in lines:
         text = line[line.find("kpkeys: ") :].rstrip() if "kpkeys: " in line else ""
-        if found := START.match(text):
-            started = f"mode {found['mode']}, backend {found['backend']}"
+        if start := _start(text):
+            started = start
+        elif PANIC.match(text):
+            panicked = True
         elif found := OWNER.match(text):
             owners[found["number"]] = f"level {found['level']}, of {found['owner']}, entry {found['entry']}"
         elif event := _event(text):
@@ -115,11 +125,18 @@ def explain(lines: Iterable[str]) -> Explanation:
                 kept.tasks.append(event.task)
             if found := VIOLATION.match(text):
                 numbers[found["number"]] = kept
-        elif "violation" in text or "corrupted" in text:
+        elif "violation" in text or "corrupt" in text:
             unknown.append(text)
     for number, event in numbers.items():
         event.table = event.table or owners.get(number, "")
-    return Explanation(tuple(events.values()), started, tuple(unknown))
+    return Explanation(tuple(events.values()), started, tuple(unknown), panicked)
+
+
+def _start(text: str) -> str:
+    if found := START.match(text):
+        return f"mode {found['mode']}, backend {found['backend']}"
+    found = OFF.match(text)
+    return f"mode off ({found['reason']})" if found else ""
 
 
 def _event(text: str) -> Event | None:
@@ -138,6 +155,16 @@ def _event(text: str) -> Event | None:
         what = f"The pool found a {found['what']}, and uses it no more."
         judgement = "A table was freed twice, or something changed a list in ordinary memory."
         return Event("corrupted pool", what, "", "", judgement=judgement, advice="Look at what freed tables before.")
+    if POINTER.match(text):
+        what = "A pointer to a page table led to none."
+        judgement = "Something changed a pointer in ordinary memory, or the memory that it leads to was freed."
+        return Event(
+            "corrupted pointer", what, "", "", judgement=judgement, advice=f"It was not written to. {ASK_TRACE}"
+        )
+    if found := KEYS.match(text):
+        what = "A CPU was to use the keys of pointer authentication of another task."
+        advice = f"The kernel stopped over it. {ASK_TASK}"
+        return Event("forged keys", what, found["task"], "", judgement=INSIDE, advice=advice)
     return None
 
 
