@@ -21,6 +21,7 @@ from portcullis.commands import (
     export,
     fetch,
     luajit,
+    metrics,
     report,
     test,
     vm,
@@ -44,6 +45,7 @@ COMMANDS = (
     report,
     demo,
     explain,
+    metrics,
     emulator,
     luajit,
 )
