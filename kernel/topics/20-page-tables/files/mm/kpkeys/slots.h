@@ -60,6 +60,12 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 	       (level_of_linked(table) || !kpkeys_frame(pfn));
 }
 
+/* In a table that leads to others it would be one. */
+static __always_inline bool leads_further(unsigned long table, u64 value)
+{
+	return is_higher_table(kpkeys_frame_byte(table)) && kpkeys_table_pfn(value);
+}
+
 /**
  * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
  * @entry: where
@@ -77,6 +83,7 @@ static __always_inline bool kpkeys_leaf_is_fit(const void *entry, u64 value,
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	return kpkeys_are_entries(entry, 1) &&
+	       !leads_further(slot_pfn(entry), value) &&
 	       !kpkeys_slot_loses(entry, slot_pfn(entry), value) &&
 	       !is_foreign(slot_pfn(entry), value, pfn) &&
 	       (!frame || arch_kpkeys_leaf_fits(value, frame));

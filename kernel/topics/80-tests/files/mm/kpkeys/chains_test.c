@@ -120,10 +120,28 @@ static void test_tables_are_linked_to_tables(struct kunit *test)
 	KUNIT_EXPECT_LT(test, kpkeys_pool_nr_used(), used + NR_REFUSED);
 }
 
+/* What is told that an entry is of the last level may be told the place of another. */
+static void test_leaf_is_no_table(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	pmd_t *pmd;
+	u64 value, old;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	make();
+	pmd = kpkeys_find_pmd(mm, ADDR);
+	value = pmd_val(*pmd) - PFN_PHYS(table_at(pmd)) + PFN_PHYS(page_to_pfn(page));
+	KUNIT_EXPECT_FALSE(test, kpkeys_exchange_leaf(pmd + 1, value, &old));
+	KUNIT_EXPECT_TRUE(test, pmd_none(READ_ONCE(pmd[1])));
+	free_tables();
+	__free_page(page);
+}
+
 static struct kunit_case chains_cases[] = {
 	KUNIT_CASE(test_tables_are_linked_together),
 	KUNIT_CASE(test_tables_are_made_once),
 	KUNIT_CASE(test_tables_are_linked_to_tables),
+	KUNIT_CASE(test_leaf_is_no_table),
 	{}
 };
 
