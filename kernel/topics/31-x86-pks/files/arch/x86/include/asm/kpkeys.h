@@ -59,15 +59,16 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
  */
 #if defined(CONFIG_VMAP_STACK) && defined(CONFIG_DYNAMIC_MEMORY_LAYOUT)
 extern unsigned long vmalloc_base;
-extern unsigned long init_stack[];
+extern char __start_init_stack[], __end_init_stack[];
 
 static __always_inline bool arch_kpkeys_has_stack(void)
 {
-	unsigned long stack = current_stack_pointer;
+	unsigned long sp = current_stack_pointer;
 
-	if (likely(stack < __START_KERNEL_map))
-		return stack >= vmalloc_base;
-	return stack - (unsigned long)init_stack < THREAD_SIZE;
+	if (likely(sp < __START_KERNEL_map))
+		return sp >= vmalloc_base;
+	return sp >= (unsigned long)__start_init_stack &&
+	       sp < (unsigned long)__end_init_stack;
 }
 #else
 #define arch_kpkeys_has_stack()	true
