@@ -12,7 +12,7 @@ from portcullis.errors import ToolError
 from portcullis.host.building import run_step
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
-from portcullis.host.workspace import Workspace, disk_full, free_mib, locked, write_whole
+from portcullis.host.workspace import Workspace, disk_full_explained, free_mib, locked, write_whole
 
 PACKAGES = Path(__file__).parents[1] / "data/userland-packages.txt"
 SIZE_MIB = 4096  # of the disk, most of it a hole
@@ -62,7 +62,8 @@ class UserLand:
         """The disk; it is made anew when the packages or our part of it changed, or with `fresh`."""
         own = self.workspace.guest / "userland"
         names = packages(PACKAGES.read_text())
-        with locked(self.folder.with_name(self.folder.name + ".lock")):
+        lock = self.folder.with_name(self.folder.name + ".lock")
+        with disk_full_explained(self.workspace.cache), locked(lock):
             if self.commands.dry_run:
                 self._debootstrap(names)
                 return self.disk
@@ -113,10 +114,7 @@ class UserLand:
 
     def _run(self, command: list[str | Path], what: str) -> None:
         path = ":".join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))  # mke2fs
-        try:
-            run_step(self.workspace, self.commands, command, self.log, what, env={**os.environ, "PATH": path})
-        except OSError as error:
-            raise disk_full(self.folder) from error
+        run_step(self.workspace, self.commands, command, self.log, what, env={**os.environ, "PATH": path})
 
 
 def _digest(folder: Path) -> str:
