@@ -16,7 +16,7 @@ from portcullis.core.machine import COMMAND_LINE_SIZE, JOB_WORDS, Machine, comma
 from portcullis.core.results import parse_results
 from portcullis.core.verdicts import Attack
 from portcullis.errors import ToolError
-from portcullis.host.attacker import before_death, is_damaged, run_attacks
+from portcullis.host.attacker import MORE_TRIES, before_death, is_damaged, run_attacks
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, explain, run_job
 from portcullis.host.workspace import Workspace
@@ -192,9 +192,9 @@ def test_an_attack_that_still_lands_gets_a_second_try_alone():
     outcomes, _ = run_attacks((gap, attack("b")), "enforce", Machine(), booter)
     assert [o.verdict for o in outcomes] == ["LANDED", "LANDED"]
     assert jobs == ["attack,a,b", "attack,a"]
-    booter, jobs = boots(*[(verdict("a", "ERROR") + "#done 0\n", "")] * 3)
+    booter, jobs = boots(*[(verdict("a", "ERROR") + "#done 0\n", "")] * (1 + MORE_TRIES))
     (outcome,), _ = run_attacks((gap,), "enforce", Machine(), booter)
-    assert not outcome.as_expected and len(jobs) == 3
+    assert not outcome.as_expected and len(jobs) == 1 + MORE_TRIES
 
 
 def test_an_attack_that_should_have_got_through_gets_a_second_try_alone():

@@ -26,7 +26,7 @@ from portcullis.host.workspace import Workspace
 
 Booter = Callable[[Machine], Boot]
 ATTACKS_PER_BOOT = 30  # a boot has a time limit; what a job may have at most is in core/machine.py
-MORE_TRIES = 2  # alone, of an attack that others may have been in the way of
+MORE_TRIES = 9  # alone, of an attack that others may have been in the way of
 
 
 def known_attacks(workspace: Workspace, machine: Machine) -> tuple[Attack, ...]:
@@ -62,7 +62,7 @@ def run_attacks(
     """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack.
 
     An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
-    behind. One that could not be tried, or that should have got through and did not, gets up to two more tries, alone;
+    behind. One that could not be tried, or that should have got through and did not, gets up to nine more tries, alone;
     one that is to be stopped has to be stopped at once.
     """
     outcomes: dict[str, Outcome] = {}

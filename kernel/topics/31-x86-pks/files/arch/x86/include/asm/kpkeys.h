@@ -10,7 +10,6 @@
 #include <linux/types.h>
 #include <asm/asm.h>
 #include <asm/msr-index.h>
-#include <asm/page_types.h>
 
 #define KPKEYS_PKEY_DEFAULT	0
 #define KPKEYS_PKEY_STATE	1	/* the gate's own bookkeeping */
@@ -54,21 +53,14 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 
 /*
  * Where the stack is, was ordinary memory. An interrupt of a section pushes to it
- * with the gate open, so it must not lie behind a page table: neither in the direct
- * map nor in the kernel's image, where one task alone has its stack.
+ * with the gate open, so it must not lie behind a page table in the direct map.
  */
 #if defined(CONFIG_VMAP_STACK) && defined(CONFIG_DYNAMIC_MEMORY_LAYOUT)
 extern unsigned long vmalloc_base;
-extern char __start_init_stack[], __end_init_stack[];
 
 static __always_inline bool arch_kpkeys_has_stack(void)
 {
-	unsigned long sp = current_stack_pointer;
-
-	if (likely(sp < __START_KERNEL_map))
-		return sp >= vmalloc_base;
-	return sp >= (unsigned long)__start_init_stack &&
-	       sp < (unsigned long)__end_init_stack;
+	return current_stack_pointer >= vmalloc_base;
 }
 #else
 #define arch_kpkeys_has_stack()	true

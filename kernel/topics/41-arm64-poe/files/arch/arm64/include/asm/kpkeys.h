@@ -92,26 +92,10 @@ static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once
 
 /*
  * Where the stack is, was ordinary memory. An interrupt of a section stores to it
- * with the gate open, so it must not lie behind a page table: neither in the linear
- * map, nor in the fixmap, nor in the kernel's image, where one task alone has its
- * stack.
+ * with the gate open, so it must not lie behind a page table in the linear map.
  */
-#ifdef CONFIG_VMAP_STACK
-extern char _text[], _end[];
-extern unsigned long init_stack[];
-
-static __always_inline bool arch_kpkeys_has_stack(void)
-{
-	unsigned long stack = current_stack_pointer;
-
-	if (stack < PAGE_END || stack >= VMEMMAP_START)
-		return false;
-	return stack - (unsigned long)_text >= _end - _text ||
-	       stack - (unsigned long)init_stack < THREAD_SIZE;
-}
-#else
-#define arch_kpkeys_has_stack()	true
-#endif
+#define arch_kpkeys_has_stack()						\
+	(!IS_ENABLED(CONFIG_VMAP_STACK) || current_stack_pointer >= PAGE_END)
 
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 {
