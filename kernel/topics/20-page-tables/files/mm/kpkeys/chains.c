@@ -28,29 +28,6 @@ struct chain {
 	unsigned long	pfn[KPKEYS_LEVEL_PGD];
 };
 
-static __always_inline unsigned int level_of_parent(unsigned int level)
-{
-	if (level == KPKEYS_LEVEL_PTE)
-		return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PGD : KPKEYS_LEVEL_PMD;
-	if (level == KPKEYS_LEVEL_PMD)
-		return mm_pud_folded(&init_mm) ? KPKEYS_LEVEL_PGD : KPKEYS_LEVEL_PUD;
-	if (level == KPKEYS_LEVEL_PUD)
-		return mm_p4d_folded(&init_mm) ? KPKEYS_LEVEL_PGD : KPKEYS_LEVEL_P4D;
-	return KPKEYS_LEVEL_PGD;
-}
-
-/* Of folded levels there are no tables. */
-static __always_inline bool has_level(unsigned int level)
-{
-	if (level == KPKEYS_LEVEL_PTE)
-		return true;
-	if (level == KPKEYS_LEVEL_PMD)
-		return !mm_pmd_folded(&init_mm);
-	if (level == KPKEYS_LEVEL_PUD)
-		return !mm_pud_folded(&init_mm);
-	return level == KPKEYS_LEVEL_P4D && !mm_p4d_folded(&init_mm);
-}
-
 /* Returns the entry that is to lead to the highest one, NULL if there is a PMD. */
 static void *find_missing(struct mm_struct *mm, unsigned long addr, unsigned int *top)
 {
@@ -165,7 +142,7 @@ static __always_inline u64 *entry_in(unsigned long pfn, unsigned long addr,
 /* Is that an empty entry of a process, one level above? */
 static __always_inline bool may_lead_to(const u64 *entry, unsigned int level)
 {
-	u8 table = KPKEYS_TABLE(level_of_parent(level), KPKEYS_LINK_ONE);
+	u8 table = KPKEYS_TABLE(level_above(level), KPKEYS_LINK_ONE);
 
 	return kpkeys_is_linear(entry) && !READ_ONCE(*entry) &&
 	       kpkeys_frame_byte(kpkeys_linear_pfn(entry)) == table;
@@ -186,7 +163,7 @@ static noinline __flatten bool link_in_section(u64 *entry, unsigned long addr,
 	kpkeys_reread(entry);
 	kpkeys_reread(addr);
 	top = READ_ONCE(chain->top);
-	if (!has_level(top) || !may_lead_to(entry, top))
+	if (top < KPKEYS_LEVEL_PTE || top > level_below_root() || !may_lead_to(entry, top))
 		return false;
 	for (level = KPKEYS_LEVEL_PTE; level <= top; level++) {
 		pfn = READ_ONCE(chain->pfn[level]);
@@ -216,7 +193,7 @@ void __kpkeys_make_tables(struct mm_struct *mm, unsigned long addr)
 
 	if (likely(!entry) || !no_table || kpkeys_is_no_root(entry))
 		return;
-	if (kpkeys_top_has_twin() && level_of_parent(chain.top) == KPKEYS_LEVEL_PGD)
+	if (kpkeys_top_has_twin() && level_above(chain.top) == KPKEYS_LEVEL_PGD)
 		return;
 	if (!alloc_chain(mm, addr, &chain))
 		return;

@@ -103,17 +103,21 @@ noinline __flatten unsigned int kpkeys_depot_fill(int nid, bool reserve,
 	return n;
 }
 
+#define SUM_OF_NODES(field) ({						\
+	unsigned long __nr = 0;						\
+	int __nid;							\
+									\
+	for_each_online_node(__nid)					\
+		__nr += READ_ONCE(node_of(__nid)->field);		\
+	__nr;								\
+})
+
 /**
  * kpkeys_depot_nr_free - free pages in the regions of all nodes
  */
 unsigned long kpkeys_depot_nr_free(void)
 {
-	unsigned long nr = 0;
-	int nid;
-
-	for_each_online_node(nid)
-		nr += READ_ONCE(node_of(nid)->nr_free);
-	return nr;
+	return SUM_OF_NODES(nr_free);
 }
 
 /**
@@ -121,12 +125,7 @@ unsigned long kpkeys_depot_nr_free(void)
  */
 unsigned long kpkeys_depot_nr_orphans(void)
 {
-	unsigned long nr = 0;
-	int nid;
-
-	for_each_online_node(nid)
-		nr += READ_ONCE(node_of(nid)->nr_orphans);
-	return nr;
+	return SUM_OF_NODES(nr_orphans);
 }
 
 /**
@@ -134,10 +133,5 @@ unsigned long kpkeys_depot_nr_orphans(void)
  */
 unsigned long kpkeys_depot_nr_reserved(void)
 {
-	unsigned long nr = 0;
-	int nid;
-
-	for_each_online_node(nid)
-		nr += READ_ONCE(node_of(nid)->nr_kept);
-	return nr;
+	return SUM_OF_NODES(nr_kept);
 }

@@ -28,15 +28,6 @@ bool kpkeys_is_shadow(const u64 *entry)
 	       shadowed(entry, parent) == kpkeys_table_pfn(*entry);
 }
 
-static __always_inline unsigned int level_below_root(void)
-{
-	if (!mm_p4d_folded(&init_mm))
-		return KPKEYS_LEVEL_P4D;
-	if (!mm_pud_folded(&init_mm))
-		return KPKEYS_LEVEL_PUD;
-	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
-}
-
 /**
  * kpkeys_level_below_root - what level top-level entries lead to
  *
@@ -45,11 +36,6 @@ static __always_inline unsigned int level_below_root(void)
 unsigned int kpkeys_level_below_root(void)
 {
 	return level_below_root();
-}
-
-static __always_inline unsigned int level_above(unsigned int level)
-{
-	return level == level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
 }
 
 /* Where it is lay on the stack of an interrupt since it was asked about, maybe. */

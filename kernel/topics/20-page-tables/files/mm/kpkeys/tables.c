@@ -131,13 +131,12 @@ static __always_inline bool unlink_ptes(u64 *entry, u64 value)
 /* Likewise, of the table that had them; pud_clear() looks at what stays. */
 static __always_inline void unlink_pmds(u64 *entry, const void *pmd)
 {
-	unsigned int above = mm_pud_folded(&init_mm) ? KPKEYS_LEVEL_PGD : KPKEYS_LEVEL_PUD;
 	u8 parent = kpkeys_frame_byte(slot_pfn(entry));
 	u8 old = KPKEYS_TABLE(KPKEYS_LEVEL_PMD, KPKEYS_LINK_ONE);
 	u64 value = READ_ONCE(*entry);
 	unsigned long pfn = kpkeys_table_pfn(value);
 
-	if ((parent & ~KPKEYS_FRAME_LINK) == KPKEYS_TABLE(above, 0) &&
+	if ((parent & ~KPKEYS_FRAME_LINK) == KPKEYS_TABLE(level_above(KPKEYS_LEVEL_PMD), 0) &&
 	    pfn == slot_pfn(pmd) && kpkeys_frame_byte(pfn) == old &&
 	    try_cmpxchg(entry, &value, 0))
 		kpkeys_change_frame_now(pfn, old,
@@ -185,11 +184,13 @@ unsigned int __kpkeys_unlink_tables(pmd_t *pmd, pmd_t *unlinked, unsigned int nr
 				    pud_t *pud)
 {
 	struct taken_ptes taken;
+	const pte_t *old;
 	unsigned int i;
 
 	guard(preempt)();
 	nr = unlink_in_section(pmd, nr, pud, &taken);
+	old = __taken_ptes(&taken);
 	for (i = 0; i < nr; i++)
-		unlinked[i] = __pmd(pte_val(__taken_ptes(&taken)[i % NR_TAKEN_PTES]));
+		unlinked[i] = __pmd(pte_val(old[i % NR_TAKEN_PTES]));
 	return nr;
 }

@@ -61,6 +61,21 @@ static __always_inline bool is_kernels(u8 frame)
 	return (frame & KPKEYS_FRAME_KIND) == KPKEYS_FRAME_KERNEL_TABLE;
 }
 
+/* Of folded levels there are no tables. */
+static __always_inline unsigned int level_below_root(void)
+{
+	if (!mm_p4d_folded(&init_mm))
+		return KPKEYS_LEVEL_P4D;
+	if (!mm_pud_folded(&init_mm))
+		return KPKEYS_LEVEL_PUD;
+	return mm_pmd_folded(&init_mm) ? KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD;
+}
+
+static __always_inline unsigned int level_above(unsigned int level)
+{
+	return level == level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
+}
+
 /* A slot of the fixmap that is for tables has the key whatever it leads to. */
 static __always_inline bool is_fixed(const void *entry)
 {
