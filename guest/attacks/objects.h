@@ -34,6 +34,10 @@
 #define VM_PFNMAP		0x400UL
 
 #define MM_SIZE			1024	/* where in mm_struct a pointer may be */
+#define TASK_WORDS		2048	/* of task_struct, at most */
+#define SIGHAND_SIZE		1024	/* begins with the lock; has all handlers */
+
+struct task;
 
 bool is_kernel_address(uint64_t value);
 
@@ -42,6 +46,9 @@ uint64_t find_word(uint64_t from, size_t size, uint64_t value);
 
 /* Likewise of one that points into what lies at start. */
 uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t len);
+
+/* The lock of a task's signals, by a handler that it has, or 0. */
+uint64_t find_signal_lock(const struct task *task, void (*handler)(int));
 
 /* Its mmap_lock, or 0. */
 uint64_t find_mmap_lock(uint64_t mm);

@@ -26,8 +26,6 @@
 #define STORED		(TABLES * 8)
 #define CHANGED_PART	0x59
 #define UNMAPPER_CPU	1
-#define SIGHAND_SIZE	1024			/* begins with the lock; has all handlers */
-#define TASK_WORDS	2048
 #define STACK_WORDS	2048
 #define INTERVAL	1000			/* microseconds */
 #define HOLD		3000			/* likewise */
@@ -63,20 +61,6 @@ static void unmap_for_ever(void)
 		mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		munmap(base, size);
 	}
-}
-
-/* What the task points to that has the handler of its signal. */
-static uint64_t find_lock(const struct task *task)
-{
-	static uint64_t words[TASK_WORDS];
-	size_t i;
-
-	kread(task->task, words, sizeof(words));
-	for (i = 0; i < TASK_WORDS; i++)
-		if (is_kernel_address(words[i]) &&
-		    find_word(words[i], SIGHAND_SIZE, (uint64_t)on_alarm))
-			return words[i];
-	return 0;
 }
 
 /* Where the table of frames says of text_address() what it is, or 0. */
@@ -140,7 +124,7 @@ enum outcome unlinked_entries(void)
 	usleep(100000);
 	if (ktask(pid, &task))
 		return broken("no task");
-	lock = find_lock(&task);
+	lock = find_signal_lock(&task, on_alarm);
 	if (!lock)
 		return broken("no lock");
 	while (kind && time(NULL) < end) {
