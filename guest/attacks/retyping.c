@@ -17,6 +17,8 @@
 #define HUGE_PART	0x5a
 #define TABLES_PART	0x5b
 #define TABLES		6144
+#define AIR_PART	0x5d
+#define AIR		(64UL << 20)	/* more than the allocator keeps back */
 #define OTHERS		128
 #define HUGE_ORDER	__builtin_ctzl(PMD_SIZE / PAGE_SIZE)
 #define CHUNK_ORDER	3	/* what the pool takes when there is nothing larger */
@@ -105,13 +107,38 @@ static void free_others(void)
 	munmap(others, (OTHERS + 1) * PMD_SIZE);
 }
 
-static bool take_huge_page(uint64_t addr)
+/* Small pages, which give no huge one when they are freed: one of each stays. */
+static void hold_air(char *air)
 {
-	do {
-		if (corrupt_command("alloc order=%d", HUGE_ORDER))
-			return false;
-	} while (corrupt_answer("address") != addr);
-	return true;
+	size_t at;
+
+	for (at = 0; at < AIR; at += PAGE_SIZE)
+		air[at] = 1;
+}
+
+static void let_air_go(char *air)
+{
+	size_t at;
+
+	for (at = 0; at < AIR; at += PMD_SIZE)
+		madvise(air + at + PAGE_SIZE, PMD_SIZE - PAGE_SIZE, MADV_DONTNEED);
+}
+
+/* The allocator keeps some memory back: the last huge pages go when it has small ones. */
+static bool take_huge_page(uint64_t addr, char *air)
+{
+	bool has_air = true;
+
+	for (;;) {
+		if (corrupt_command("alloc order=%d", HUGE_ORDER)) {
+			if (!has_air)
+				return false;
+			let_air_go(air);
+			has_air = false;
+		} else if (corrupt_answer("address") == addr) {
+			return true;
+		}
+	}
 }
 
 /*
@@ -121,11 +148,15 @@ static bool take_huge_page(uint64_t addr)
 static bool free_single_page(const struct freed *freed)
 {
 	uint64_t addr = direct_map_base() + freed->phys;
+	char *air = (char *)user_room(AIR_PART);
 	int tries;
 
+	mmap(air, AIR, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	madvise(air, AIR, MADV_NOHUGEPAGE);
 	for (tries = 0; tries < TRIES; tries++) {
+		hold_air(air);
 		free_others();
-		if (take_huge_page(addr))
+		if (take_huge_page(addr, air))
 			return !corrupt_command("split addr=0x%lx", addr) &&
 			       !corrupt_command("free count=1");
 		corrupt_command("free");
