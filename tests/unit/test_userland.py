@@ -9,11 +9,13 @@ import pytest
 from portcullis.commands import vm
 from portcullis.commands.options import build_options
 from portcullis.core.arches import ARCHES
-from portcullis.core.flavours import config_file, loaded_modules, suites
+from portcullis.core.emulator import debian_mirrors, debian_suites
+from portcullis.core.flavours import config_file, loaded_modules
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.lanes import FLAVOURS, LANES
 from portcullis.core.machine import Files, Machine, interactive_command, qemu_command
-from portcullis.core.userland import Run, differences, packages, part_name, read_results, rows
+from portcullis.core.packages import listed_names
+from portcullis.core.userland import Run, differences, part_name, read_results, rows
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.flavour import flavour_config
@@ -46,11 +48,12 @@ def test_suites_of_this_release_and_of_no_other():
         "Debian|main|bookworm|cdrom:x",
         "nonsense",
     ]
-    assert suites("\n".join(lines), "bookworm") == (("a:", "bookworm"), ("b:", "bookworm-security"))
+    assert debian_suites("\n".join(lines), "bookworm") == (("a:", "bookworm"), ("b:", "bookworm-security"))
+    assert debian_mirrors("\n".join(lines), "bookworm") == ("a:",)
 
 
 def test_a_list_of_modules_looks_like_lsmods():
-    assert loaded_modules("# what\next4  # disk\n\nloop\n") == "Module Size Used by\next4 4096 0\nloop 4096 0\n"
+    assert loaded_modules(("ext4", "loop")) == "Module Size Used by\next4 4096 0\nloop 4096 0\n"
 
 
 def options(**given):
@@ -85,7 +88,7 @@ def test_no_configuration_without_a_source_package(workspace, monkeypatch):
 
 def test_a_configuration_that_no_suite_has(workspace, monkeypatch):
     monkeypatch.setattr("portcullis.host.flavour.package_version", lambda: "6.12.1-1")
-    monkeypatch.setattr("portcullis.host.flavour.suites", lambda *_: (("nowhere:", "one"), ("nowhere:", "two")))
+    monkeypatch.setattr("portcullis.host.flavour.suites", lambda: (("nowhere:", "one"), ("nowhere:", "two")))
 
     def refuse(*_):
         raise ToolError("not there")
@@ -97,8 +100,8 @@ def test_a_configuration_that_no_suite_has(workspace, monkeypatch):
 
 
 def test_packages_and_parts_have_names():
-    assert packages("# why\ngcc   # work\n\nmake\n") == ("gcc", "make")
-    assert {"systemd-sysv", "stress-ng"} <= set(packages(PACKAGES.read_text()))
+    assert listed_names("# why\ngcc   # work\n\nmake\n") == ("gcc", "make")
+    assert {"systemd-sysv", "stress-ng"} <= set(listed_names(PACKAGES.read_text()))
     assert part_name("20-postgresql") == "postgresql"
     names = [path.name for path in (ROOT / "guest/userland/work.d").iterdir()]
     assert all(name[:2].isdigit() and name[2] == "-" for name in names)
@@ -139,14 +142,19 @@ def test_a_job_gets_a_copy_of_the_disk_and_a_user_the_disk():
     files = Files(Path("k"), None, Path("c"), Path("r"), Path("m"), disk=Path("d"))
     words = qemu_command(machine, files)
     assert "-initrd" not in words and any("file=d,snapshot=on" in word for word in words)
-    words = interactive_command(machine, Path("k"), None, disk=Path("d"), ssh_port=2222)
-    assert any(word.endswith("file=d") for word in words) and any("127.0.0.1:2222-:22" in word for word in words)
+    words = interactive_command(machine, Path("k"), None, disk=Path("d"))
+    assert any(word.endswith("file=d") for word in words) and not any("portcullis.job" in word for word in words)
 
 
 def test_unknown_work_is_refused(workspace):
     given = Namespace(list=False, work="nothing")
     with pytest.raises(ToolError, match="no work 'nothing'"):
         vm.run(workspace, given)
+
+
+def test_a_kernel_that_does_not_find_the_disk_is_refused(workspace):
+    with pytest.raises(ToolError, match="lane xen does not find the disk"):
+        vm.run(workspace, Namespace(list=False, work=None, lane="xen"))
 
 
 def test_a_disk_is_made_once(workspace, monkeypatch):

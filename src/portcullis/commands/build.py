@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         default=[],
-        help=f"merge this fragment last; {', '.join(FLAVOURS)}: the distribution's configuration (an hour and more)",
+        help=f"merge this fragment last; {', '.join(FLAVOURS)}: the distribution's own configuration",
     )
     parser.add_argument("--base-config", metavar="FILE", type=Path, help="a full .config instead of the small guest's")
     parser.add_argument("--deb", action="store_true", help="make Debian packages")

@@ -8,7 +8,7 @@ for each mode: status 1 when a part fails, the modes differ, or the kernel compl
 
 examples:
   ./portcullis vm
-  ./portcullis vm --release trixie --memory 4096 --ssh 2222
+  ./portcullis vm --release trixie --memory 4096
   ./portcullis vm --work all
   ./portcullis vm --work postgresql,swap --mode enforce --backend wp
 """
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from portcullis.commands.boot import add_machine, machine_of
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
+from portcullis.core.lanes import LANES
 from portcullis.core.machine import MODES, Machine, interactive_command
 from portcullis.core.splats import scan_console
 from portcullis.core.userland import ALL, QUIET, RELEASES, ROOT, WORK, Run, differences, part_name, read_results, rows
@@ -43,7 +44,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(memory=2048, lane=LANE)
     parser.add_argument("--release", choices=RELEASES, default=RELEASES[0], help=f"of Debian ({RELEASES[0]})")
     parser.add_argument("--fresh", action="store_true", help="forget what was changed on the disk")
-    parser.add_argument("--ssh", type=int, default=0, metavar="PORT", help="of this machine, for the guest's ssh")
     parser.add_argument("--work", metavar="NAMES", help=f"work to do, {ALL} or names separated by commas")
     parser.add_argument("--list", action="store_true", help="list the work")
     parser.add_argument("--timeout", type=float, default=3600.0, metavar="S", help="seconds a boot may take (3600)")
@@ -58,13 +58,15 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         print_line("\n".join(parts))
         return 0
     _look_at_work(options.work, parts)
+    if not LANES[options.lane].thin:
+        raise ToolError(f"a kernel of lane {options.lane} does not find the disk", f"leave out --lane: it is {LANE}")
     machine = replace(machine_of(options), timeout=options.timeout)
     commands = Commands(options.dry_run)
-    built = Builder(workspace, commands, replace(build_options(options), kinds=())).run()
+    built = Builder(workspace, commands, build_options(options)).run()
     disk = UserLand(workspace, commands, options.release, options.arch).make(options.fresh)
     emulator = emulator_for(workspace, commands, options.arch, options.jobs)
     if not options.work:
-        return _interactive(commands, machine, built.image, disk, emulator, options.ssh)
+        return _interactive(commands, machine, built.image, disk, emulator)
     runs = []
     for mode in MODES if options.mode == ALL else (options.mode,):
         asked = " ".join(filter(None, (ROOT, QUIET, f"{WORK}={options.work}", machine.append)))
@@ -99,10 +101,10 @@ def _look_at_work(work: str | None, parts: list[str]) -> None:
         raise ToolError(f"there is no work {unknown[0]!r}", f"known are: {', '.join((ALL, *parts))}")
 
 
-def _interactive(commands: Commands, machine: Machine, kernel: Path, disk: Path, emulator: str, port: int) -> int:
+def _interactive(commands: Commands, machine: Machine, kernel: Path, disk: Path, emulator: str) -> int:
     mode = "enforce" if machine.mode == ALL else machine.mode
     asked = replace(machine, mode=mode, append=" ".join(filter(None, (ROOT, machine.append))))
-    command = interactive_command(asked, kernel, None, emulator, disk, port)
+    command = interactive_command(asked, kernel, None, emulator, disk)
     if commands.dry_run:
         commands.capture(command)
         return 0

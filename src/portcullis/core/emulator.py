@@ -16,19 +16,24 @@ SUITES = ("trixie", "bookworm-backports")
 MIRROR_FORMAT = "$(ORIGIN)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)"
 
 
-def debian_mirrors(targets: str, codename: str) -> tuple[str, ...]:
-    """Addresses of Debian mirrors that apt is configured with, from lines in MIRROR_FORMAT.
+def debian_suites(targets: str, codename: str) -> tuple[tuple[str, str], ...]:
+    """Mirrors and suites of the release this machine runs that apt is configured with, from lines in MIRROR_FORMAT.
 
-    A mirror is one that serves the release this machine runs (`codename`). apt leaves the name of the origin as
-    it stands in the format when its lists were never fetched.
+    apt leaves the name of the origin as it stands in the format when its lists were never fetched.
     """
     found = []
     for line in targets.splitlines():
         origin, component, release, address = (line.split("|", 3) + [""] * 4)[:4]
-        ours = release in (codename, "stable", "oldstable") and component == "main"
-        if ours and origin in ("Debian", "$(ORIGIN)") and not address.startswith("cdrom:"):
-            found.append(address)
+        ours = release in (codename, "stable", "oldstable") or release.startswith(f"{codename}-")
+        if ours and component == "main" and origin in ("Debian", "$(ORIGIN)") and not address.startswith("cdrom:"):
+            found.append((address, release))
     return tuple(dict.fromkeys(found))
+
+
+def debian_mirrors(targets: str, codename: str) -> tuple[str, ...]:
+    """The mirrors among them that serve the release itself."""
+    found = debian_suites(targets, codename)
+    return tuple(dict.fromkeys(address for address, release in found if not release.startswith(f"{codename}-")))
 
 
 def source_list(address: str, suite: str, keyring: Path | None, kind: str = "deb-src") -> str:

@@ -69,7 +69,7 @@ LANES = {
             "debian-cloud-thin",
             (*_SHIPPED, "thin"),
             True,
-            "the same with what a virtual machine needs built in, and no module",
+            "the same with what a virtual machine needs built in, instead of modules",
             kinds=(),
             flavour="debian-cloud",
             thin=True,

@@ -201,19 +201,17 @@ def interactive_command(
     initramfs: Path | None,
     emulator: str = "qemu-system-x86_64",
     disk: Path | None = None,
-    ssh_port: int = 0,
 ) -> list[str]:
     """Command line for a person: the serial console is the terminal, Ctrl-A X ends QEMU.
 
-    What is written to `disk` stays. The guest's ssh is at `ssh_port` of this machine, if that is not 0.
+    With a `disk` the guest is what is on it, and has a network; what it writes there stays.
     """
-    forward = f",hostfwd=tcp:127.0.0.1:{ssh_port}-:22" if ssh_port else ""
     return [
         emulator,
         *_common(machine, kernel, initramfs),
-        *(_disk(disk) + ["-nic", f"user,model=virtio-net-pci{forward}"] if disk else []),
+        *([*_disk(disk), "-nic", "user,model=virtio-net-pci"] if disk else []),
         "-append",
-        kernel_command_line(machine, interactive=True),
+        kernel_command_line(machine, interactive=disk is None),
         "-display",
         "none",
         "-serial",

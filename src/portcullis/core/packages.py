@@ -27,6 +27,12 @@ def parse_packages(text: str) -> tuple[Package, ...]:
     return tuple(packages)
 
 
+def listed_names(text: str) -> tuple[str, ...]:
+    """Names of other lists: one a line, `#` begins a comment."""
+    names = (line.split("#")[0].strip() for line in text.splitlines())
+    return tuple(name for name in names if name)
+
+
 def apt_line(packages: Iterable[Package]) -> str:
     """The command that installs packages by hand."""
     names = list(dict.fromkeys(package.name for package in packages))

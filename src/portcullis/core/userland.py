@@ -29,12 +29,6 @@ class Run:
         return f"{self.mode} {self.backend}" if self.backend and self.mode != "off" else self.mode
 
 
-def packages(text: str) -> tuple[str, ...]:
-    """Names of packages, one a line, `#` begins a comment."""
-    names = (line.split("#")[0].strip() for line in text.splitlines())
-    return tuple(name for name in names if name)
-
-
 def part_name(file_name: str) -> str:
     """`20-postgresql` -> `postgresql`."""
     return file_name.split("-", 1)[1]

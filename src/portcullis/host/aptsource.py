@@ -17,6 +17,7 @@ from portcullis.core.emulator import (
     UPSTREAM,
     apt_complaint,
     debian_mirrors,
+    debian_suites,
     source_list,
     source_version,
 )
@@ -37,10 +38,19 @@ def codename() -> str:
     return values.get("VERSION_CODENAME", "").strip('"')
 
 
+def _targets() -> str:
+    finished = Commands().capture(["apt-get", "indextargets", "--format", MIRROR_FORMAT])
+    return finished.output if finished.status == 0 else ""
+
+
+def suites() -> tuple[tuple[str, str], ...]:
+    """Mirrors and suites of this release in apt's configuration, those of updates and of security among them."""
+    return debian_suites(_targets(), codename())
+
+
 def mirrors() -> tuple[str, ...]:
     """The Debian mirrors in apt's configuration; raises ToolError when there is none."""
-    finished = Commands().capture(["apt-get", "indextargets", "--format", MIRROR_FORMAT])
-    found = debian_mirrors(finished.output, codename()) if finished.status == 0 else ()
+    found = debian_mirrors(_targets(), codename())
     if not found:
         raise ToolError(
             f"apt is not configured with a mirror of Debian {codename()}",

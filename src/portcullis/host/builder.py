@@ -16,6 +16,7 @@ from portcullis.core.buildlog import compiled_files
 from portcullis.core.flavours import loaded_modules
 from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
 from portcullis.core.lanes import ARCH, LANES, Lane, set_name, wanted_options
+from portcullis.core.packages import listed_names
 from portcullis.core.topics import Selection
 from portcullis.errors import ToolError
 from portcullis.host.applying import kept_by_update, update_work_tree
@@ -248,7 +249,7 @@ class Builder:
         """What of the modules is on our list becomes built in, the others go: localyesconfig without its questions."""
         self._checked(self.make_command(tree, folder, "olddefconfig"), log, "configuring")
         listed = folder / "portcullis-modules.txt"
-        write_whole(listed, loaded_modules(THIN_MODULES.read_text()).encode())
+        write_whole(listed, loaded_modules(listed_names(THIN_MODULES.read_text())).encode())
         own = {"LSMOD": str(listed), "SRCARCH": self.arch.name, "srctree": str(tree), "objtree": str(folder)}
         script = tree / "scripts/kconfig/streamline_config.pl"
         words = ["perl", str(script), "--localyesconfig", str(tree), "Kconfig"]

@@ -5,9 +5,9 @@ import lzma
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES
-from portcullis.core.flavours import PACKAGE, TARGETS_FORMAT, config_file, suites
+from portcullis.core.flavours import PACKAGE, config_file
 from portcullis.errors import ToolError
-from portcullis.host.aptsource import PrivateApt, codename, unpack
+from portcullis.host.aptsource import PrivateApt, suites, unpack
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
 from portcullis.host.sources import package_version
@@ -37,10 +37,9 @@ def flavour_config(workspace: Workspace, commands: Commands, flavour: str, arch:
 
 def _fetch(workspace: Workspace, commands: Commands, arch: str, version: str, folder: Path) -> None:
     log = workspace.cache / "config.log"
-    targets = commands.capture(["apt-get", "indextargets", "--format", TARGETS_FORMAT])
     debian = ARCHES[arch].debian
     reasons = []
-    for address, suite in suites(targets.output, codename()):
+    for address, suite in suites():
         try:
             with step(f"looking for {PACKAGE} {version} in {suite}"), whole_folder(folder) as partial:
                 apt = PrivateApt(commands, partial / "apt", log, debian)

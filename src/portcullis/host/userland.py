@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES
-from portcullis.core.userland import packages
+from portcullis.core.packages import listed_names
 from portcullis.errors import ToolError
 from portcullis.host.building import run_step
 from portcullis.host.process import Commands
@@ -17,29 +17,7 @@ from portcullis.host.workspace import Workspace, disk_full_explained, free_mib, 
 PACKAGES = Path(__file__).parents[1] / "data/userland-packages.txt"
 SIZE_MIB = 4096  # of the disk, most of it a hole
 NEEDED_MIB = 4000  # root as an archive, as a folder, and on the disk
-OWN = "opt/portcullis"
-# $1: the archive, $2: a folder to unpack it in, $3: ours, $4: the disk, $5: its size
-_MAKE_DISK = f"""
-set -e
-mkdir "$2"
-tar --numeric-owner -xf "$1" -C "$2"
-mkdir -p "$2/{OWN}"
-cp -r "$3/." "$2/{OWN}"
-chown -R 0:0 "$2/{OWN}"
-chmod -R a+rX "$2/{OWN}"
-ln -s "/{OWN}/portcullis-work.service" "$2/etc/systemd/system/portcullis-work.service"
-mkdir -p "$2/etc/systemd/system/multi-user.target.wants" "$2/etc/systemd/system/serial-getty@.service.d"
-ln -s "/{OWN}/portcullis-work.service" "$2/etc/systemd/system/multi-user.target.wants/portcullis-work.service"
-printf '[Service]\\nExecStart=\\nExecStart=-/sbin/agetty --autologin root --noclear %%I linux\\n' \\
-	>"$2/etc/systemd/system/serial-getty@.service.d/autologin.conf"
-echo portcullis >"$2/etc/hostname"
-: >"$2/etc/machine-id"
-ln -s /dev/null "$2/etc/systemd/system/zramswap.service"
-ln -s /dev/null "$2/etc/systemd/system/apt-daily.timer"
-ln -s /dev/null "$2/etc/systemd/system/apt-daily-upgrade.timer"
-truncate -s "$5" "$4"
-mke2fs -q -F -t ext4 -L portcullis -d "$2" "$4"
-"""
+MAKE_DISK = PACKAGES.with_name("make-disk.sh")
 
 
 class UserLand:
@@ -61,7 +39,7 @@ class UserLand:
     def make(self, fresh: bool = False) -> Path:
         """The disk; it is made anew when the packages or our part of it changed, or with `fresh`."""
         own = self.workspace.guest / "userland"
-        names = packages(PACKAGES.read_text())
+        names = listed_names(PACKAGES.read_text())
         lock = self.folder.with_name(self.folder.name + ".lock")
         with disk_full_explained(self.workspace.cache), locked(lock):
             if self.commands.dry_run:
@@ -72,7 +50,7 @@ class UserLand:
                 self._debootstrap(names)
                 self._note("packages", " ".join(names))
                 fresh = True
-            content = _digest(own) + _MAKE_DISK + str(SIZE_MIB)
+            content = _digest(own) + MAKE_DISK.read_text() + str(SIZE_MIB)
             if fresh or self._changed("disk", content):
                 self._make_disk(own)
                 self._note("disk", content)
@@ -103,7 +81,7 @@ class UserLand:
         root, partial = self.folder / "root", self.folder / "partial.img"
         shutil.rmtree(root, ignore_errors=True)
         partial.unlink(missing_ok=True)
-        command = ["sh", "-c", _MAKE_DISK, "disk", self.folder / "root.tar", root, own, partial, f"{SIZE_MIB}M"]
+        command = ["sh", MAKE_DISK, self.folder / "root.tar", root, own, partial, f"{SIZE_MIB}M"]
         prefix = [] if os.geteuid() == 0 else ["fakeroot", "--"]  # the disk's files belong to root
         try:
             with step("making its disk"):
