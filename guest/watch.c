@@ -27,6 +27,7 @@
 #define INTERVAL	5	/* seconds: KPKEYS_PRINT_INTERVAL of the kernel */
 #define MOST_DIGITS	10	/* an address has more, decimal or not */
 
+static const char * const words[] = { "mode", "backend" };
 /* Those that debugfs has under the same name, and that nothing changes meanwhile. */
 static const char * const counters[] = {
 	"violations", "refusals", "left_open", "freelist_errors", "unkeyed_fallbacks",
@@ -115,8 +116,8 @@ static bool look_at_files(void)
 	kpkeys_mode(mode, sizeof(mode));
 	kpkeys_backend(backend, sizeof(backend));
 	on = strcmp(mode, "off");
-	look_at_word("mode", mode);
-	look_at_word("backend", backend);
+	look_at_word(words[0], mode);
+	look_at_word(words[1], backend);
 	for (i = 0; i < COUNT(counters); i++)
 		look_at_counter(counters[i]);
 	for (i = 0; i < COUNT(sizes); i++)
