@@ -89,10 +89,18 @@ def test_an_interrupted_unpack_leaves_nothing_and_works_next_time(workspace, tar
 
 def test_what_a_killed_run_left_is_removed(tmp_path):
     target = tmp_path / "target"
-    write(tmp_path / ".partial-target-dead/file", "half")
+    write(tmp_path / ".partial-target~dead/file", "half")
     with whole_folder(target) as partial:
         write(partial / "file", "whole")
     assert [path.name for path in tmp_path.iterdir()] == ["target"]
+
+
+def test_folder_of_a_longer_name_in_the_making_is_left_alone(tmp_path):
+    with whole_folder(tmp_path / "6.12-series") as other:
+        write(other / "Makefile", "all:")
+        with whole_folder(tmp_path / "6.12") as partial:
+            write(partial / "file", "whole")
+    assert (tmp_path / "6.12-series/Makefile").is_file()
 
 
 def test_only_a_full_disk_is_explained_as_one(tmp_path):

@@ -78,10 +78,11 @@ def locked(path: Path) -> Iterator[None]:
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
     """A temporary folder that becomes `target` when the block ends well and vanishes when it does not."""
+    prefix = f".partial-{target.name}~"  # no name has a ~, so none of these is for a longer name
     target.parent.mkdir(parents=True, exist_ok=True)
-    for left_over in target.parent.glob(f".partial-{target.name}-*"):
+    for left_over in target.parent.glob(f"{prefix}*"):
         remove_folder(left_over)  # of a run that was killed; the caller holds the lock
-    partial = Path(tempfile.mkdtemp(prefix=f".partial-{target.name}-", dir=target.parent))
+    partial = Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))
     partial.chmod(0o755)
     try:
         yield partial
