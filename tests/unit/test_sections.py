@@ -161,6 +161,26 @@ def test_a_call_through_pv_ops_becomes_a_call_of_what_is_there(sections):
     assert set(sections(function(body))["f"].calls) == {"callee"}
 
 
+XENPV = 272  # X86_FEATURE_XENPV, with which there is no gate
+
+
+@pytest.mark.parametrize(
+    ("feature", "called"),
+    [(0x10000 | XENPV, {"other"}), (XENPV, {"callee"}), (0x10000 | XENPV - 1, {"callee", "other"})],
+)
+def test_what_only_a_xen_guest_runs_is_not_followed(sections, feature, called):
+    body = "raise\n7: call callee\nlower\nret"
+    body += ALTERNATIVE.format(code="call other", site="7b", length=5).replace(".long 5", f".long {feature}")
+    assert set(sections(function(body))["f"].calls) == called
+
+
+def test_what_a_later_alternative_replaces_in_any_case_is_not_followed(sections):
+    body = "raise\n7: call callee\nlower\nret" + ALTERNATIVE.format(code="call third", site="7b", length=5)
+    last = ALTERNATIVE.format(code="call other", site="7b", length=5).replace("8", "18").replace("9", "19")
+    body += last.replace(".long 5", f".long {0x10000 | XENPV}")
+    assert set(sections(function(body) + "\n" + function("ret", "third"))["f"].calls) == {"other"}
+
+
 CR0 = "mov %cr0, %rcx\nand ${bit}, %eax\nshl $13, %eax\nbtr $16, %ecx\nor %eax, %ecx\nmov %rcx, %cr0"
 
 

@@ -74,6 +74,7 @@ class Alternative:
     start: int
     size: int
     callback: str = ""  # the name of a function
+    always: bool = False  # it is what stands there wherever there is a gate
 
 
 @dataclass
@@ -225,11 +226,18 @@ class Kernel:
             tables.jumps[place + code] = Jump(place + 4 + target, switched, not key & _BRANCH)
         for place, found in self._entries("__alt_instructions", "__alt_instructions_end", layout.alternative):
             site, start, feature, length, size = found
-            if feature & layout.calls_pointed:
+            if feature & layout.calls_pointed or feature == layout.never:
                 continue
             callback = self._callback(place + 4 + start) if feature & layout.calls_back else ""
             tables.alternatives[place + site].append(
-                Alternative(place + site, length, place + 4 + start, 0 if callback else size, callback)
+                Alternative(
+                    place + site,
+                    length,
+                    place + 4 + start,
+                    0 if callback else size,
+                    callback,
+                    always=bool(layout.never) and feature == layout.never | layout.negated,
+                )
             )
         for place, found in self._entries("__start___ex_table", "__stop___ex_table", layout.fixup):
             tables.fixups[place + found[0]].add(place + 4 + found[1])
@@ -262,9 +270,15 @@ class _Layout:
     # Bits of an alternative's feature.
     calls_back: int  # a function decides
     calls_pointed: int  # a call of what the pointer has that the original calls through
+    negated: int = 0  # where the CPU has not got it
+    never: int = 0  # the feature of kernels that have no gate
 
+
+_XENPV = 8 * 32 + 16  # X86_FEATURE_XENPV: a Xen PV guest, in which arch_kpkeys_unsupported() leaves all off
 
 _TABLE_LAYOUTS = {
-    EM_X86_64: _Layout(alternative="<iiIBB", fixup="<iii", calls_back=0, calls_pointed=0x20000),
+    EM_X86_64: _Layout(
+        alternative="<iiIBB", fixup="<iii", calls_back=0, calls_pointed=0x20000, negated=0x10000, never=_XENPV
+    ),
     EM_AARCH64: _Layout(alternative="<iiHBB", fixup="<iihh", calls_back=0x8000, calls_pointed=0),
 }

@@ -83,11 +83,17 @@ class Walker:
         if address in self.architecture.gate_sites:
             return []  # the access to another backend's register
         there = self.architecture.user_callbacks if gate and self.is_users(gate) else frozenset()
+        found = self.kernel.alternatives.get(address, [])
+        first = next((number for number, each in enumerate(found) if each.always), 0)  # it undoes those before
         return [
             each.site + each.length if each.callback else each.start
-            for each in self.kernel.alternatives.get(address, ())
+            for each in found[first:]
             if each.size or each.callback in self.architecture.nop_callbacks - there
         ]
+
+    def is_replaced(self, address: int) -> bool:
+        """Whether what the image has at an address never runs where there is a gate."""
+        return any(each.always and each.size for each in self.kernel.alternatives.get(address, ()))
 
     def unknown_patch(self, address: int) -> str | None:
         """The function that decides what stands at an address, if what it may decide is not known."""
@@ -244,7 +250,12 @@ class _Run:
             return
         for patch in self._walker.patches(address, state.gate):
             self._go(patch, state)
-        if self._walker.calls_firmware(address):
+        if not self._walker.is_replaced(address):
+            self._run_image(instruction, state)
+
+    def _run_image(self, instruction: Instruction, state: State) -> None:
+        """The instruction that the image has, and the call of the firmware that may be written over it."""
+        if self._walker.calls_firmware(instruction.address):
             self._call(replace(instruction, flow=Flow.INDIRECT_CALL, target=None), state)
         self._steps[instruction.flow](instruction, state)
 
