@@ -34,6 +34,7 @@ functions = ["h"]
 why = "writes one entry"
 lanes = ["xen"]
 """
+LIKE = LIST.replace("[scope]", '[scope]\nlike = { new = "xen", other = "least" }')
 SECTION = Section("f", stores=Counter({"register": 2, "percpu counters": 1}), calls={"g": {16}})
 FINDING = Finding(SECTION, Reach(frozenset("abc"), frozenset(("printk",))))
 
@@ -44,6 +45,13 @@ def problems(finding: Finding = FINDING, lane: str = "default") -> list[str]:
 
 def changed(**fields) -> Finding:
     return replace(FINDING, section=replace(SECTION, **fields))
+
+
+def test_a_lane_has_the_rows_and_bounds_of_the_one_it_is_like():
+    listing = parse_listing(LIKE)
+    assert "h calls g with the gate open" in compare(listing, "new", {"f": FINDING, "h": FINDING}, {})
+    assert "2 are allowed" in compare(listing, "other", {"f": FINDING}, {})[0]
+    assert "h has a section that is not in the list" in compare(listing, "other", {"h": FINDING}, {})[0]
 
 
 def test_what_a_row_allows_is_good():

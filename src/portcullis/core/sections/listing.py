@@ -12,7 +12,7 @@ how to add a row.
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -91,8 +91,10 @@ def parse_listing(text: str) -> Listing:
     """The list from TOML; raises ValueError when a row says too little, too much or something twice."""
     data = tomllib.loads(text)
     scope = data.get("scope", {})
-    rows = tuple(_row(each) for each in data.get("sections", ()))
-    helpers = tuple(_row(each) for each in data.get("helpers", ()))
+    rows, helpers = (
+        tuple(_with_like(_row(each), scope.get("like", {})) for each in data.get(part, ()))
+        for part in ("sections", "helpers")
+    )
     for some in (rows, helpers):
         _each_once(some)
     harmless = {name for row in helpers if row.why for name in row.functions}
@@ -146,6 +148,16 @@ def _row(data: Mapping[str, Any]) -> Row:
         returns_open=data.get("returns-open", ""),
         loses=data.get("loses", ""),
     )
+
+
+def _with_like(row: Row, like: Mapping[str, str]) -> Row:
+    """What a row says of a lane it says of those that are like it as well, but for bounds of their own."""
+    lanes = row.lanes | {lane for lane, other in like.items() if other in row.lanes}
+    pointers, reach = (
+        {**{lane: bounds[other] for lane, other in like.items() if other in bounds}, **bounds}
+        for bounds in (row.pointers, row.reach)
+    )
+    return replace(row, lanes=lanes, pointers=pointers, reach=reach)
 
 
 def _by_lane(value: int | Mapping[str, int]) -> Mapping[str, int]:
