@@ -108,6 +108,7 @@
 	X(nx_mask,		"nx-mask",		0)		\
 	X(switch_skipped,	"switch-skipped",	NEEDS_VICTIM)	\
 	X(levels_of_chain,	"levels-of-chain",	NEEDS_VICTIM)	\
+	X(stack_end,		"stack-end",		NEEDS_VICTIM)	\
 	X(unlinked_entries,	"unlinked-entries",	0)	\
 	X(vma_code,		"vma-code",		0)		\
 	X(random_boot_id,	"random-boot-id",	0)		\

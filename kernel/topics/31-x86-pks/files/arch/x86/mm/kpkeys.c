@@ -14,6 +14,7 @@
 #include <linux/mm.h>
 #include <linux/panic.h>
 #include <linux/pgtable.h>
+#include <linux/sched.h>
 
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
@@ -28,6 +29,19 @@
 #include <asm/tlbflush.h>
 #include <asm/trap_pf.h>
 
+/* All the room there is, until the kernel is up. */
+struct kpkeys_stacks kpkeys_stacks __ro_after_init = {
+	.end	= (unsigned long)init_stack + THREAD_SIZE,
+	.room	= ULONG_MAX,
+};
+EXPORT_SYMBOL_GPL(kpkeys_stacks);
+
+static int __init limit_stacks(void)
+{
+	kpkeys_stacks.room = kpkeys_stacks.end - VMALLOC_START;
+	return 0;
+}
+core_initcall(limit_stacks);
 
 /**
  * arch_kpkeys_set_pkey - change the key of kernel mappings

@@ -169,6 +169,20 @@ static void __init calibrate(void)
 		"begin without a barrier" : "wait for theirs");
 }
 
+#ifdef CONFIG_VMAP_STACK
+struct kpkeys_no_stacks kpkeys_no_stacks __ro_after_init;
+EXPORT_SYMBOL_GPL(kpkeys_no_stacks);
+
+/* An empty stack is where it ends. */
+static int __init limit_stacks(void)
+{
+	kpkeys_no_stacks.start = (unsigned long)init_stack + THREAD_SIZE + 1;
+	kpkeys_no_stacks.size = (unsigned long)_end - kpkeys_no_stacks.start;
+	return 0;
+}
+core_initcall(limit_stacks);
+#endif
+
 /* Is a CPU that starts to shut its gate in assembly? */
 u32 kpkeys_start_poe __ro_after_init;
 

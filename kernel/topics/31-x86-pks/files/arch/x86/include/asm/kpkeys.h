@@ -53,14 +53,25 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
 
 /*
  * Where the stack is, was ordinary memory. An interrupt of a section pushes to it
- * with the gate open, so it must not lie behind a page table in the direct map.
+ * with the gate open, so it must not lie behind a page table: neither in the direct
+ * map nor in the image, whose first data are the one stack that is there.
  */
 #if defined(CONFIG_VMAP_STACK) && defined(CONFIG_DYNAMIC_MEMORY_LAYOUT)
-extern unsigned long vmalloc_base;
+/**
+ * struct kpkeys_stacks - where stacks are
+ * @end: of the highest one
+ * @room: bytes below it
+ */
+struct kpkeys_stacks {
+	unsigned long	end;
+	unsigned long	room;
+};
+
+extern struct kpkeys_stacks kpkeys_stacks;
 
 static __always_inline bool arch_kpkeys_has_stack(void)
 {
-	return current_stack_pointer >= vmalloc_base;
+	return kpkeys_stacks.end - current_stack_pointer <= kpkeys_stacks.room;
 }
 #else
 #define arch_kpkeys_has_stack()	true

@@ -92,10 +92,33 @@ static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once
 
 /*
  * Where the stack is, was ordinary memory. An interrupt of a section stores to it
- * with the gate open, so it must not lie behind a page table in the linear map.
+ * with the gate open, so it must not lie behind a page table: neither in the linear
+ * map, nor in the fixmap, nor in the image, whose first data are the one stack that
+ * is there.
  */
-#define arch_kpkeys_has_stack()						\
-	(!IS_ENABLED(CONFIG_VMAP_STACK) || current_stack_pointer >= PAGE_END)
+#ifdef CONFIG_VMAP_STACK
+/**
+ * struct kpkeys_no_stacks - where in the image no stack is
+ * @start: of it
+ * @size: bytes
+ */
+struct kpkeys_no_stacks {
+	unsigned long	start;
+	unsigned long	size;
+};
+
+extern struct kpkeys_no_stacks kpkeys_no_stacks;
+
+static __always_inline bool arch_kpkeys_has_stack(void)
+{
+	unsigned long stack = current_stack_pointer;
+
+	return (stack - PAGE_END < VMEMMAP_START - PAGE_END) &
+	       (stack - kpkeys_no_stacks.start >= kpkeys_no_stacks.size);
+}
+#else
+#define arch_kpkeys_has_stack()	true
+#endif
 
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 {
