@@ -143,12 +143,12 @@ static noinline __flatten bool claim_one(unsigned long pfn, unsigned int level,
 	return claim(pfn, level, link);
 }
 
-static noinline __flatten void change_one(unsigned long pfn, enum kpkeys_link from,
-					  enum kpkeys_link to)
+/* From what to what is in the code: on a stack it could be changed. */
+static noinline __flatten void drop_claim(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
-	change(pfn, from, to);
+	change(pfn, KPKEYS_LINK_CLAIMED, KPKEYS_LINK_NONE);
 }
 
 /*
@@ -164,8 +164,7 @@ static void prepare(u64 *entry, u64 value, unsigned int level, u8 parent)
 	if (!fits)
 		fits = claim_one(pfn, level, KPKEYS_LINK_CLAIMED);
 	else if (!value)
-		change_one(kpkeys_table_pfn(*entry), KPKEYS_LINK_CLAIMED,
-			   KPKEYS_LINK_NONE);
+		drop_claim(kpkeys_table_pfn(*entry));
 	if (!fits && refuse_link(value))
 		value = kpkeys_with_table(value, __pa(no_table));
 	kpkeys_write_outside(entry, value, parent);
@@ -335,9 +334,11 @@ u64 kpkeys_exchange_entry(void *entry, u64 value, unsigned int level)
  * kpkeys_share_table - one more entry is going to lead to a table of the kernel
  * @pfn: the table; it is never freed again
  */
-void kpkeys_share_table(unsigned long pfn)
+__flatten void kpkeys_share_table(unsigned long pfn)
 {
-	change_one(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	__kpkeys_share_table(pfn);
 }
 
 /* ---- what is linked already ---- */

@@ -306,18 +306,39 @@ static noinline __flatten void retire(unsigned int nr)
 	kpkeys_unlink_root(root->pgd);
 }
 
-static bool add_page(struct kpkeys_root *page)
+/* Kept and entered at once: which page it is, is on a stack in between. */
+static noinline __flatten bool enter_page(struct kpkeys_root *page)
 {
-	unsigned int nr = kpkeys_roots.nr_pages, i;
+	unsigned int nr;
 
-	if (nr == KPKEYS_ROOT_PAGES || !kpkeys_table_keep(page))
-		return false;
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_roots.page[nr] = page;
+	kpkeys_reread(page);
+	nr = READ_ONCE(kpkeys_roots.nr_pages);
+	if (nr >= KPKEYS_ROOT_PAGES - 1 || !kpkeys_table_keep_new(page))
+		return false;
+	WRITE_ONCE(kpkeys_roots.page[nr], page);
+	return true;
+}
+
+/* One that was entered: behind it is the page that stands for none. */
+static noinline __flatten bool use_page(void)
+{
+	unsigned int nr, i;
+
+	guard(kpkeys_hardened_pgtables)();
+	nr = READ_ONCE(kpkeys_roots.nr_pages);
+	if (nr >= KPKEYS_ROOT_PAGES - 1 ||
+	    kpkeys_roots.page[nr] == kpkeys_roots.page[nr + 1])
+		return false;
 	kpkeys_roots.nr_pages = nr + 1;
 	for (i = !nr; i < ROOTS_PER_PAGE; i++)
 		push_root(number(nr, i));
 	return true;
+}
+
+static bool add_page(struct kpkeys_root *page)
+{
+	return enter_page(page) && use_page();
 }
 
 static int more_roots(void)

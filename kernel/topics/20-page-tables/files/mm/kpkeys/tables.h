@@ -189,6 +189,18 @@ static __always_inline bool kpkeys_table_take(const void *page)
 	       kpkeys_change_frame_now(kpkeys_linear_pfn(page), FREE, TAKEN);
 }
 
+/**
+ * kpkeys_table_keep_new - a page that left the pool is never to become a table
+ * @page: its address
+ *
+ * Return: false if it is one already, or is no such page.
+ */
+static __always_inline bool kpkeys_table_keep_new(const void *page)
+{
+	return unlikely(!no_table) ||
+	       kpkeys_change_frame_now(kpkeys_linear_pfn(page), TAKEN, KEPT);
+}
+
 static __always_inline bool is_root(u8 frame)
 {
 	return level_of(frame) == KPKEYS_LEVEL_PGD ||
