@@ -76,6 +76,7 @@ struct kpkeys_refusal {
  * @in_use: this CPU runs, and must be asked to forget mappings
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
  * @flushing: what it is about to forget
+ * @owner: the CPU that has this page: arch_kpkeys_cpu_id(), or zero
  * @nr_refused: how often it refused something
  * @refusal: the first of what it has not reported
  * @saved: interrupted sections, innermost last
@@ -99,6 +100,7 @@ struct kpkeys_cpu {
 	bool				in_use;
 	s64				flushed;
 	s64				flushing;
+	u64				owner;
 	unsigned long			nr_refused;
 	struct kpkeys_refusal		refusal;
 	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];

@@ -178,6 +178,9 @@ bool kpkeys_flush(void);
 bool kpkeys_ask_cpus(void);
 bool kpkeys_forget(void);
 
+/* cpus.c */
+bool kpkeys_area_is(unsigned long offset, u64 id);
+
 /* frames.c */
 void kpkeys_frames_init(void);
 void kpkeys_frames_sync(void *addr, unsigned long nr);

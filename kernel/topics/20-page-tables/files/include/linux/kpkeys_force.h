@@ -13,9 +13,11 @@
 s64 kpkeys_nr_keyings(void);
 void kpkeys_begin_flush(void);
 void kpkeys_set_flushed(unsigned long root);
+bool kpkeys_cpu_comes(void);
 void kpkeys_cpu_leaves(void);
 void arch_kpkeys_ask(void);
 #else
+static inline bool kpkeys_cpu_comes(void) { return true; }
 static inline void kpkeys_cpu_leaves(void) { }
 #endif
 

@@ -59,17 +59,6 @@ __flatten void kpkeys_set_flushed(unsigned long root)
 }
 
 /**
- * kpkeys_cpu_leaves - this CPU goes, and forgets all before it comes back
- */
-void kpkeys_cpu_leaves(void)
-{
-	if (!kpkeys_pgtables_enabled())
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	raw_cpu_write(kpkeys_cpu.in_use, false);
-}
-
-/**
  * kpkeys_in_force - may what was keyed be believed?
  *
  * Ask this inside the guard that first does. Somebody else may have keyed

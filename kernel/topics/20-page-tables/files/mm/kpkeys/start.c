@@ -105,7 +105,8 @@ void __init kpkeys_hardened_pgtables_init(void)
 	kpkeys_roots_init();
 	kpkeys_frames_init();
 	kpkeys_flush();
-	/* This CPU is waited for from here on. */
+	/* This CPU has what is its own, and is waited for, from here on. */
+	WARN_ON(!kpkeys_cpu_comes());
 	kpkeys_ask_cpus();
 	prove_keys();
 

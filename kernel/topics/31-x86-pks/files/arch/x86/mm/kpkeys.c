@@ -81,6 +81,30 @@ void arch_kpkeys_flush(void)
 }
 
 /**
+ * arch_kpkeys_offset - where this CPU finds its variables
+ *
+ * Return: what GS adds to their addresses, as the register says.
+ */
+notrace unsigned long arch_kpkeys_offset(void)
+{
+	return __rdmsr(MSR_GS_BASE);
+}
+
+/**
+ * arch_kpkeys_cpu_id - what tells this CPU from others
+ *
+ * Return: its APIC ID, as the CPU itself says, plus one.
+ */
+notrace u64 arch_kpkeys_cpu_id(void)
+{
+	u32 eax = 0xb, ebx, ecx = 0, edx = 0;
+
+	if (native_cpuid_eax(0) >= eax)
+		native_cpuid(&eax, &ebx, &ecx, &edx);
+	return (edx ?: native_cpuid_ebx(1) >> 24) + 1ULL;
+}
+
+/**
  * arch_kpkeys_leaf - the entry that maps a kernel address
  * @addr: any address
  * @leaf: filled in

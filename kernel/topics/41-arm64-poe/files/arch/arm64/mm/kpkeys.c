@@ -18,6 +18,7 @@
 #include <linux/string.h>
 
 #include <asm/cpufeature.h>
+#include <asm/cputype.h>
 #include <asm/debug-monitors.h>
 #include <asm/efi.h>
 #include <asm/kernel-pgtable.h>
@@ -46,6 +47,26 @@ void kpkeys_setup_cpu(void)
 	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 	sysreg_clear_set(REG_TCR2_EL1, 0, TCR2_EL1x_POE);
 	isb();
+}
+
+/**
+ * arch_kpkeys_offset - where this CPU finds its variables
+ *
+ * Return: what is added to their addresses, as the register says.
+ */
+notrace unsigned long arch_kpkeys_offset(void)
+{
+	return __my_cpu_offset;
+}
+
+/**
+ * arch_kpkeys_cpu_id - what tells this CPU from others
+ *
+ * Return: its affinity, as the CPU itself says, plus one.
+ */
+notrace u64 arch_kpkeys_cpu_id(void)
+{
+	return (read_cpuid_mpidr() & MPIDR_HWID_BITMASK) + 1;
 }
 
 /**
