@@ -45,7 +45,7 @@ def _left_out(topic: str, needers: tuple[str, ...], arch: str) -> Case:
 BUILDS = (
     Case("build-default", "build", "the small guest kernel"),
     Case("build-debug-xen", "build", "lockdep, DEBUG_VM_PGTABLE, DEBUG_WX, PARAVIRT_XXL", lane="debug-xen", long=True),
-    Case("build-xen", "build", "PARAVIRT_XXL", lane="xen", long=True),
+    Case("build-xen", "build", "PARAVIRT_XXL", lane="xen"),
     Case("build-stock", "build", "without Portcullis", lane="stock", long=True),
     Case("build-kasan", "build", "KASAN", lane="kasan", long=True),
     Case("build-least", "build", "the product without its optional topics", lane="least"),
@@ -118,7 +118,7 @@ LANES = (
         timeout=2 * STRESS_TIME,
         long=True,
     ),
-    boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen", long=True),
+    boot("xen-check", "PARAVIRT_XXL kernel boots clean", "check", lane="xen"),
     boot("xen-stress", "stress on the PARAVIRT_XXL kernel", "stress", lane="xen", timeout=STRESS_TIME, long=True),
     boot(
         "kasan-check",
@@ -145,6 +145,7 @@ NOPS = (
     Case("off-is-nop", "nops", "switched off, every guard is a NOP (disassembly)"),
     Case("sections", "sections", SECTIONS),
     Case("least-sections", "sections", SECTIONS, lane="least"),
+    Case("xen-sections", "sections", SECTIONS, lane="xen"),
     Case("patch-forgotten", "symbols", "TLBs forget where text was patched (symbols: QEMU's CPUs have no PCIDs)"),
     Case("espfix", "symbols", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
 )
