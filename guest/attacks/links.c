@@ -95,29 +95,61 @@ static enum outcome use_own_table(const struct huge *huge, const struct kernel_p
 	return judge_secret(text, err);
 }
 
-/* Zapping a part of a huge page splits it: the hole's entry is the window. */
-enum outcome deposit_own_page(void)
+/* The advice has a part of a huge page split off: the hole's entry is the window. */
+static enum outcome deposit(const struct kernel_page *own, int advice)
 {
-	struct kernel_page own;
 	enum outcome outcome;
 	struct huge huge;
 	struct slot pmd;
 	int err;
 
-	if (!make_huge(&huge) || !kernel_page(&own))
+	if (!make_huge(&huge))
 		return broken("no huge page");
-	err = close_list(own.page);
-	err = err ?: kwrite64(huge.field, own.page);
-	madvise((void *)(huge.at + HOLE * PAGE_SIZE), PAGE_SIZE, MADV_DONTNEED);
+	err = close_list(own->page);
+	err = err ?: kwrite64(huge.field, own->page);
+	madvise((void *)(huge.at + HOLE * PAGE_SIZE), PAGE_SIZE, advice);
 	kwalk((uint64_t)huge.at, LEVEL_PMD, 0, &pmd);
-	if ((pmd.value & PTE_PFN_MASK) != own.phys)
+	if (!pmd.value || (pmd.value & PTE_PFN_MASK) != own->phys)
 		return lost("the stores gave %d, and another table was put under the entry", err);
-	outcome = use_own_table(&huge, &own, err);
+	outcome = use_own_table(&huge, own, err);
+	madvise((void *)huge.at, PMD_SIZE, MADV_DODUMP);
 	if (!collapse(huge.at))
 		return broken("the page cannot be a deposit again");
 	kwrite64(huge.field, huge.deposit);
 	return outcome;
 }
+
+enum outcome deposit_own_page(void)
+{
+	struct kernel_page own;
+
+	return kernel_page(&own) ? deposit(&own, MADV_DONTNEED) : broken("no page");
+}
+
+#ifdef __x86_64__
+/*
+ * The first page of memory, which is the BIOS's, is no table that anybody could
+ * have: an entry that leads to it looks like one that leads nowhere. No section is
+ * to take anything out of it, so the area is split, and no part of it unmapped.
+ */
+enum outcome deposit_first_page(void)
+{
+	struct kernel_page first = { direct_map_base(), memory_map_base(), 0 };
+	char before[PAGE_SIZE];
+	enum outcome outcome;
+
+	if (kread(first.addr, before, PAGE_SIZE))
+		return broken("no first page");
+	outcome = deposit(&first, MADV_DONTDUMP);
+	kwrite(first.addr, before, PAGE_SIZE);
+	return outcome;
+}
+#else
+enum outcome deposit_first_page(void)
+{
+	return skipped("nothing can be stored to the first page of this machine's memory");
+}
+#endif
 
 #define ENTRIES		(PAGE_SIZE / sizeof(uint64_t))
 #define MOST_ENTRIES	8192	/* of a table, with pages of 64 KiB */

@@ -69,6 +69,7 @@
 	X(fork_other_mm,	"fork-other-mm",	NEEDS_VICTIM)	\
 	X(fault_other_mm,	"fault-other-mm",	NEEDS_VICTIM)	\
 	X(deposit_own_page,	"deposit-own-page",	NEEDS_VICTIM)	\
+	X(deposit_first_page,	"deposit-first-page",	NEEDS_VICTIM)	\
 	X(deposit_table_of_victim, "deposit-table-of-victim", NEEDS_VICTIM) \
 	X(deposit_table_in_use,	"deposit-table-in-use",	NEEDS_VICTIM)	\
 	X(vdso_page,		"vdso-page",		NEEDS_VICTIM)	\

@@ -217,7 +217,7 @@ static void check_leaf(struct kpkeys_check *check, u64 value, int level)
 
 static bool leads_to_table(u64 value, int level)
 {
-	return level > KPKEYS_LEVEL_PTE && kpkeys_table_pfn(value);
+	return level > KPKEYS_LEVEL_PTE && kpkeys_leads_on(value);
 }
 
 /* What the other half says again is no other link. */

@@ -92,7 +92,10 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 		parent = parent_of(entry);
 		shadow = shadowed(entry, parent);
 		claimed = !pfn || pfn == shadow;
-		if (!pfn && !kpkeys_block_is_fit(value, level_above(level)))
+		/* What leads to the first frame has a table, and it is no table. */
+		if (!pfn && (kpkeys_leads_on(value) ||
+			     !kpkeys_block_is_fit(entry, value,
+						  level_above(level))))
 			return false;
 		seen = READ_ONCE(*entry);
 		do {
@@ -131,7 +134,7 @@ static bool refuse_link(u64 value)
 {
 	unsigned long pfn = kpkeys_table_pfn(value);
 
-	if (!pfn)
+	if (!kpkeys_leads_on(value))
 		return kpkeys_refuse("change of a mapping", "protected memory",
 				     NULL, NULL);
 	return kpkeys_refuse("use as a page table", why_not(pfn),

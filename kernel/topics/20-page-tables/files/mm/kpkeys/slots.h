@@ -60,12 +60,6 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 	       (level_of_linked(table) || !kpkeys_frame(pfn));
 }
 
-/* In a table that leads to others it would be one. */
-static __always_inline bool leads_further(unsigned long table, u64 value)
-{
-	return is_higher_table(kpkeys_frame_byte(table)) && kpkeys_table_pfn(value);
-}
-
 /**
  * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
  * @entry: where
@@ -73,7 +67,7 @@ static __always_inline bool leads_further(unsigned long table, u64 value)
  * @pfn: the frame that it maps, or a number that there is not
  *
  * In the section that writes it: an interrupt in between had all that on its
- * stack.
+ * stack. Above the last level an entry maps more than one frame, or leads to a table.
  */
 static __always_inline bool kpkeys_leaf_is_fit(const void *entry, u64 value,
 					       unsigned long pfn)
@@ -83,7 +77,7 @@ static __always_inline bool kpkeys_leaf_is_fit(const void *entry, u64 value,
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	return kpkeys_are_entries(entry, 1) &&
-	       !leads_further(slot_pfn(entry), value) &&
+	       !is_higher_table(kpkeys_frame_byte(slot_pfn(entry))) &&
 	       !kpkeys_slot_loses(entry, slot_pfn(entry), value) &&
 	       !is_foreign(slot_pfn(entry), value, pfn) &&
 	       (!frame || arch_kpkeys_leaf_fits(value, frame));
@@ -91,16 +85,21 @@ static __always_inline bool kpkeys_leaf_is_fit(const void *entry, u64 value,
 
 /**
  * kpkeys_block_is_fit - the same of an entry above the last level
+ * @entry: where
  * @value: what
  * @level: KPKEYS_LEVEL_* of its table
  */
-static __always_inline bool kpkeys_block_is_fit(u64 value, int level)
+static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, int level)
 {
 	enum kpkeys_frame frame;
 	unsigned long pfn, nr;
 
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
-	    kpkeys_are_ordinary(pfn, nr) || kpkeys_state.mode == KPKEYS_AUDIT)
+	    kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	if (is_foreign(slot_pfn(entry), value, pfn))
+		return false;
+	if (kpkeys_are_ordinary(pfn, nr))
 		return true;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);

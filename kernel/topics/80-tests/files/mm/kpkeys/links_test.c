@@ -133,6 +133,33 @@ static void test_level_is_the_next_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, takes_pmd(1));
 }
 
+/* Its number stands for no table, and it is none. */
+static void test_first_frame_is_no_table(struct kunit *test)
+{
+	set_pmd((pmd_t *)PARENT, __pmd(TABLE_BITS));
+	KUNIT_EXPECT_EQ(test, PARENT[0], 0);
+}
+
+/* An interrupt may have had it on its stack: what comes next is asked by it. */
+static void test_level_is_one_of_tables(struct kunit *test)
+{
+	kpkeys_set_entry(kpkeys_no_table, PAGE_SIZE, UINT_MAX);
+	KUNIT_EXPECT_EQ(test, *(u64 *)kpkeys_no_table, 0);
+}
+
+/* Of what is above it, more than one frame would have to be asked about. */
+static void test_leaf_is_of_the_last_level(struct kunit *test)
+{
+	pmd_t block = pfn_pmd(page_to_pfn(virt_to_page(test)), PAGE_KERNEL);
+	u64 old;
+
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	empty(0);
+	KUNIT_EXPECT_FALSE(test, kpkeys_exchange_leaf(PARENT, pmd_val(pmd_mkhuge(block)),
+						      &old));
+	KUNIT_EXPECT_EQ(test, PARENT[0], 0);
+}
+
 /* Helpers for entries that map pages write in tables of such, too. */
 static void test_pte_is_in_a_table(struct kunit *test)
 {
@@ -550,6 +577,9 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_table_keeps_its_level),
 	KUNIT_CASE(test_entry_is_in_a_table),
 	KUNIT_CASE(test_level_is_the_next_one),
+	KUNIT_CASE(test_first_frame_is_no_table),
+	KUNIT_CASE(test_level_is_one_of_tables),
+	KUNIT_CASE(test_leaf_is_of_the_last_level),
 	KUNIT_CASE(test_pte_is_in_a_table),
 	KUNIT_CASE(test_pte_may_come_before_its_table),
 	KUNIT_CASE(test_linked_table_is_not_kept),

@@ -43,4 +43,15 @@ static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
 	return (value & (_PAGE_USER | _PAGE_NX)) == _PAGE_NX;
 }
 
+/**
+ * kpkeys_leads_on - does a CPU go on from an entry to a table?
+ * @value: of an entry above the last level
+ *
+ * The first frame has the number by which kpkeys_table_pfn() says that there is none.
+ */
+static __always_inline bool kpkeys_leads_on(u64 value)
+{
+	return (value & (_PAGE_PRESENT | _PAGE_PSE)) == _PAGE_PRESENT;
+}
+
 #endif /* _ASM_X86_KPKEYS_LEAF_H */

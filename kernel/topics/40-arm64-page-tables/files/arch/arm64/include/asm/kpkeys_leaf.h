@@ -44,4 +44,15 @@ static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
 	return (value & PTE_PXN) && !kpkeys_is_for_user(value);
 }
 
+/**
+ * kpkeys_leads_on - does a CPU go on from an entry to a table?
+ * @value: of an entry above the last level
+ *
+ * The first frame has the number by which kpkeys_table_pfn() says that there is none.
+ */
+static __always_inline bool kpkeys_leads_on(u64 value)
+{
+	return (value & PMD_TYPE_MASK) == PMD_TYPE_TABLE;
+}
+
 #endif /* _ASM_ARM64_KPKEYS_LEAF_H */
