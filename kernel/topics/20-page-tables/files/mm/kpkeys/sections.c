@@ -17,7 +17,9 @@
 static __always_inline void take_none(pte_t *base, unsigned long addr,
 				      unsigned long end)
 {
-	for (; addr != end; addr += PAGE_SIZE)
+	unsigned int nr = min((end - addr) >> PAGE_SHIFT, NR_TAKEN_PTES);
+
+	for (; nr; nr--, addr += PAGE_SIZE)
 		write_taken(base, addr, __pte(0));
 }
 

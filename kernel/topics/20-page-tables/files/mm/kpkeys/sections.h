@@ -23,12 +23,23 @@ static __always_inline bool is_search_on(void)
 	       unlikely(atomic_read(&kpkeys_state.arrivals.expected));
 }
 
+/*
+ * The end of an area is ordinary memory: who counts by pages up to one that is in
+ * a page would go on behind the table.
+ */
+static __always_inline bool are_whole_pages(unsigned long addr, unsigned long end)
+{
+	return !((end - addr) & ~PAGE_MASK);
+}
+
 /* Are these no entries of a table? Asked once for all that are taken. */
 static inline bool taken_are_refused(const pte_t *ptep, unsigned long addr,
 				     unsigned long end)
 {
-	return kpkeys_pgtables_enabled() &&
-	       kpkeys_refuse_ptes(ptep, (end - addr) >> PAGE_SHIFT);
+	unsigned int nr = are_whole_pages(addr, end) ? (end - addr) >> PAGE_SHIFT :
+						       UINT_MAX;
+
+	return kpkeys_pgtables_enabled() && kpkeys_refuse_ptes(ptep, nr);
 }
 
 /* What was reported is let through, until the mode is tightened. */
@@ -48,6 +59,7 @@ static __always_inline bool taken_are_ptes(const pte_t *ptep, unsigned long addr
 	return all_are_taken() ||
 	       ((kpkeys_is_pte_slot(ptep) ||
 		 PTR_ALIGN_DOWN(ptep, PAGE_SIZE) == kpkeys_no_table) &&
+		are_whole_pages(addr, end) &&
 		((unsigned long)ptep & ~PAGE_MASK) / sizeof(*ptep) +
 		((end - addr) >> PAGE_SHIFT) <= PTRS_PER_PTE);
 }

@@ -183,6 +183,16 @@ static void test_tightened_mode_asks(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, tight);
 }
 
+/* What begins there is one of its entries, and where an area ends anybody can write. */
+static void test_sections_end_with_a_page(struct kunit *test)
+{
+	pte_t *table = kpkeys_no_table;
+
+	KUNIT_EXPECT_TRUE(test, taken_are_ptes(table, 0, PMD_SIZE));
+	KUNIT_EXPECT_FALSE(test, taken_are_ptes(table, 0, PAGE_SIZE + PAGE_SIZE / 2));
+	KUNIT_EXPECT_FALSE(test, taken_are_ptes(table, PAGE_SIZE / 2, PAGE_SIZE));
+}
+
 static bool asks;
 
 static void note_asking(void *data, const void *addr, unsigned int nr, int pkey,
@@ -517,6 +527,7 @@ static struct kunit_case copies_cases[] = {
 	KUNIT_CASE(test_copies_are_asked_while_pages_change),
 	KUNIT_CASE(test_moves_what_is_present),
 	KUNIT_CASE(test_moves_nothing_that_is_searched_for),
+	KUNIT_CASE(test_sections_end_with_a_page),
 	KUNIT_CASE(test_tightened_mode_asks),
 	KUNIT_CASE(test_copies_are_asked_while_the_pool_grows),
 	KUNIT_CASE(test_patched_text_is_not_copied),
