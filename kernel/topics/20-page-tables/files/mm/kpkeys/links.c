@@ -64,10 +64,14 @@ static __always_inline u8 parent_of(const u64 *entry)
 }
 
 /* Asked with what is linked known as the kernel's, so that nobody changes it. */
-static __always_inline bool loses(u8 parent, u64 old, u64 value, unsigned int level)
+static __always_inline bool loses(const u64 *entry, u8 parent, u64 old, u64 value,
+				  unsigned int level)
 {
 	unsigned long before = kpkeys_table_pfn(old);
 
+	if (before && before != kpkeys_table_pfn(value) &&
+	    is_shadowed(entry, parent, before))
+		return true;
 	return (is_kernels(parent) ||
 		(before && is_kernels(kpkeys_frame_byte(before)))) &&
 	       kpkeys_loses(old, value, level);
@@ -105,7 +109,8 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 						      KPKEYS_LINK_ONE);
 			if (!claimed && before != pfn)
 				return false;
-			if (unlikely(loses(parent, seen, value, level_above(level)))) {
+			if (unlikely(loses(entry, parent, seen, value,
+					   level_above(level)))) {
 				if (pfn && pfn != before && pfn != shadow)
 					unlink(pfn);
 				return false;

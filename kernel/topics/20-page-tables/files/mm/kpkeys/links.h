@@ -66,6 +66,29 @@ static __always_inline unsigned long shadowed(const u64 *entry, u8 parent)
 }
 
 /**
+ * kpkeys_has_user_half - has an entry a place in a second table?
+ * @entry: in a top-level table, as somebody says who may have been lied to
+ */
+static __always_inline bool kpkeys_has_user_half(const void *entry)
+{
+	unsigned long pfn = PHYS_PFN(__pa_nodebug(entry));
+
+	if (unlikely(!no_table))
+		return true;
+	return is_table(kpkeys_frame_byte(pfn + 1)) &&
+	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
+	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
+}
+
+/* Would user space go on with a table that the kernel's half lets go? */
+static __always_inline bool is_shadowed(const u64 *entry, u8 parent, unsigned long table)
+{
+	return IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION) &&
+	       level_of(parent) == KPKEYS_LEVEL_PGD && kpkeys_has_user_half(entry) &&
+	       kpkeys_table_pfn(READ_ONCE(*(entry + PTRS_PER_PGD))) == table;
+}
+
+/**
  * __kpkeys_share_table - kpkeys_share_table() in a section
  * @pfn: the table
  */
@@ -108,21 +131,6 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
 	       is_kernels(kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(from)))) &&
 	       level_of_linked(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
 	       claim_root(to, KPKEYS_LINK_NONE);
-}
-
-/**
- * kpkeys_has_user_half - has an entry a place in a second table?
- * @entry: in a top-level table, as somebody says who may have been lied to
- */
-static __always_inline bool kpkeys_has_user_half(const void *entry)
-{
-	unsigned long pfn = PHYS_PFN(__pa_nodebug(entry));
-
-	if (unlikely(!no_table))
-		return true;
-	return is_table(kpkeys_frame_byte(pfn + 1)) &&
-	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
-	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
 }
 
 /**

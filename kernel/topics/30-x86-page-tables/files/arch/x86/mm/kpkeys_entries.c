@@ -215,9 +215,29 @@ static noinline __flatten void set_user_top(u64 *entry, u64 value)
 		WRITE_ONCE(*entry, value | _PAGE_NX);
 }
 
-/* Not before the table is known to be one: isolation writes both halves. */
+static noinline __flatten void clear_user_top(u64 *entry)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
+	if (kpkeys_has_user_half(entry) && pgdp_maps_userspace(entry))
+		WRITE_ONCE(*(entry + PTRS_PER_PGD), 0);
+}
+
+static bool leads_elsewhere(const u64 *entry, u64 value)
+{
+	unsigned long table = kpkeys_table_pfn(READ_ONCE(*entry));
+
+	return table && table != kpkeys_table_pfn(value);
+}
+
+/*
+ * Not before the table is known to be one: isolation writes both halves. Nor does
+ * user space go on with one that is free once it is unlinked.
+ */
 static void set_top(void *entry, u64 value, unsigned int level)
 {
+	if (static_cpu_has(X86_FEATURE_PTI) && leads_elsewhere(entry, value))
+		clear_user_top(entry);
 	if (kpkeys_set_entry(entry, value, level) && static_cpu_has(X86_FEATURE_PTI))
 		set_user_top(entry, value);
 }
