@@ -47,6 +47,9 @@ static void set_run(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
 	kpkeys_reread(nr);
+	/* No table that somebody could link: how it is linked is not said here. */
+	kpkeys_reread(frame);
+	frame &= KPKEYS_FRAME_KIND;
 	index = pfn / KPKEYS_FRAMES_PER_PAGE;
 	first = pfn % KPKEYS_FRAMES_PER_PAGE;
 	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] == kpkeys_no_frames ||
@@ -89,14 +92,16 @@ void kpkeys_frames_sync(void *addr, unsigned long nr)
 	}
 }
 
-/* In audit mode. */
-static void forget(unsigned long pfn)
+/* In audit mode: the answer that led here lay on the stack of an interrupt, maybe. */
+static noinline __flatten void forget(unsigned long pfn)
 {
-	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+	u8 *frame;
 
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE] =
-		KPKEYS_FRAME_ORDINARY;
+	kpkeys_reread(pfn);
+	frame = frame_at(pfn);
+	if (frame && kpkeys_state.mode == KPKEYS_AUDIT)
+		*frame = KPKEYS_FRAME_ORDINARY;
 }
 
 static bool leave(void *addr)

@@ -226,20 +226,27 @@ static bool leads_to(u64 *entry, unsigned int level, u8 parent)
 	       min(level_of(parent), KPKEYS_LEVEL_PGD) == above;
 }
 
+/* Of what was asked about in audit mode only: the answer lay on a stack, maybe. */
 static noinline __flatten u64 swap_entry(u64 *entry, u64 value)
 {
 	guard(kpkeys_hardened_pgtables)();
+	if (no_table && kpkeys_state.mode != KPKEYS_AUDIT)
+		return READ_ONCE(*entry);
 	kpkeys_entry_written(value);
 	return xchg(entry, value);
 }
 
-static noinline __flatten bool adopt(unsigned long pfn)
+/* What the kernel's table says now: which table that is, lay on the stack. */
+static noinline __flatten bool adopt(const u64 *entry)
 {
 	u8 *frame, old;
 
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(pfn);
-	frame = frame_at(pfn);
+	kpkeys_reread(entry);
+	old = kpkeys_frame_byte(slot_pfn(entry));
+	if (!is_kernels(old) || level_of(old) <= KPKEYS_LEVEL_PTE)
+		return false;
+	frame = frame_at(kpkeys_table_pfn(READ_ONCE(*entry)));
 	old = frame ? READ_ONCE(*frame) : KPKEYS_FRAME_ORDINARY;
 	while (is_table(old) && !is_kernels(old) &&
 	       level_of(old) >= KPKEYS_LEVEL_PTE && level_of(old) < LEVEL_TAKEN &&
@@ -263,7 +270,7 @@ static void adopt_below(unsigned long table)
 		return;
 	for (; entry < end; entry++) {
 		pfn = kpkeys_table_pfn(READ_ONCE(*entry));
-		if (pfn && adopt(pfn))
+		if (pfn && adopt(entry))
 			adopt_below(pfn);
 	}
 }

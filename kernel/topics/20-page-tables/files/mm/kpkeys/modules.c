@@ -150,11 +150,13 @@ static bool have_left(struct page **pages, unsigned int nr)
 	return left;
 }
 
-/* In audit mode. */
+/* In audit mode: the answer that led here lay on the stack of an interrupt, maybe. */
 static noinline __flatten void let_go(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
+	if (kpkeys_state.mode != KPKEYS_AUDIT)
+		return;
 	kpkeys_change_frame_now(pfn, KPKEYS_FRAME_MODULE, KPKEYS_FRAME_ORDINARY);
 }
 

@@ -31,6 +31,12 @@ static bool is_refused(pte_t *ptep, pte_t pte)
 	return kpkeys_refuse_leaf(ptep, pte_val(pte), mapped_pfn(pte), 1);
 }
 
+/* Whether to ask lay on the stack of an interrupt, maybe, as what to ask about did. */
+static __always_inline bool let_through(bool ask)
+{
+	return !ask && kpkeys_state.mode == KPKEYS_AUDIT;
+}
+
 static __always_inline bool is_patchable(unsigned long pfn)
 {
 	enum kpkeys_frame frame = kpkeys_frame(pfn);
@@ -41,12 +47,12 @@ static __always_inline bool is_patchable(unsigned long pfn)
 	       pfn <= PHYS_PFN(__pa_symbol(_etext - 1));
 }
 
-static noinline bool set_patch(pte_t *ptep, pte_t pte)
+static noinline bool set_patch(pte_t *ptep, pte_t pte, bool ask)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
-	if (kpkeys_frames.nr &&
+	if (kpkeys_frames.nr && !let_through(ask) &&
 	    (PTR_ALIGN_DOWN(ptep, PAGE_SIZE) != kpkeys_patch_table ||
 	     !is_patchable(kpkeys_present_pfn(pte))))
 		return false;
@@ -63,11 +69,10 @@ static noinline bool set_patch(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
 {
-	if (set_patch(ptep, pte) ||
+	if (set_patch(ptep, pte, true) ||
 	    kpkeys_refuse("patching", "what is no text", ptep, NULL))
 		return;
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*ptep, pte);
+	set_patch(ptep, pte, false);
 }
 
 /**
@@ -291,6 +296,15 @@ static __always_inline bool is_pte_run(const pte_t *ptep, unsigned int nr)
 	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
 }
 
+/* Behind the last number that fits into an entry the first one follows. */
+static __always_inline bool wraps(pte_t pte, unsigned int nr)
+{
+	unsigned long first = kpkeys_present_pfn(pte);
+
+	pte.pte += (nr - 1) * PAGE_SIZE;
+	return kpkeys_present_pfn(pte) < first;
+}
+
 static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 {
 	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
@@ -305,7 +319,7 @@ static noinline __flatten bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 	kpkeys_reread(pte.pte);
 	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) || !(pte_flags(pte) & _PAGE_PRESENT) ||
-	    !kpkeys_is_private(pte.pte) ||
+	    !kpkeys_is_private(pte.pte) || wraps(pte, nr) ||
 	    !kpkeys_are_ordinary(kpkeys_present_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_next_pfn(pte))
@@ -444,12 +458,6 @@ static bool is_like(const void *to, const void *from, unsigned int nr)
 	return !kpkeys_pgtables_enabled() ||
 	       (offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE && level &&
 		level == kpkeys_table_level(kpkeys_entry_pfn(from)));
-}
-
-/* Whether to ask lay on the stack of an interrupt, maybe, as what to ask about did. */
-static __always_inline bool let_through(bool ask)
-{
-	return !ask && kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
 static noinline __flatten bool clone_range(pgd_t *to, const pgd_t *from, unsigned int nr, bool ask)

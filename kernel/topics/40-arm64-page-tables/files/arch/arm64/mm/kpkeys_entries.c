@@ -205,6 +205,12 @@ pmd_t kpkeys_exchange_pmd(pmd_t *pmdp, pmd_t pmd)
 }
 EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
 
+/* Behind the last number that fits into an entry the first one follows. */
+static __always_inline bool wraps(pte_t pte, unsigned int nr)
+{
+	return pte_pfn(pte_advance_pfn(pte, nr - 1)) < pte_pfn(pte);
+}
+
 static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
 {
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1))
@@ -219,7 +225,7 @@ static noinline __flatten bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t 
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte_val(pte));
 	kpkeys_reread(nr);
-	if (!is_pte_run(ptep, nr) || !kpkeys_is_private(pte_val(pte)) ||
+	if (!is_pte_run(ptep, nr) || !kpkeys_is_private(pte_val(pte)) || wraps(pte, nr) ||
 	    !kpkeys_are_ordinary(pte_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
