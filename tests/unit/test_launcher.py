@@ -138,3 +138,10 @@ def test_a_browser_only_for_the_test_that_looks(machine, words, wanted):
 def test_the_report_has_packages_of_its_own(machine):
     done = machine("report", "--no-install")
     assert done.returncode == 2 and re.search(r"environment \S+-report is missing", done.stderr)
+
+
+@pytest.mark.parametrize(("action", "wanted"), [("tree", True), ("sections", False)])
+def test_only_the_audit_of_sources_needs_coccinelle(machine, action, wanted):
+    done = machine("audit", action, "x", "--no-install")
+    assert done.returncode == 2 and (" coccinelle" in done.stderr) == wanted
+    assert wanted or re.search(r"environment \S+-audit is missing", done.stderr)

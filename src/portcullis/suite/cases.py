@@ -10,6 +10,7 @@ from portcullis.suite.jitgate import JITGATE
 from portcullis.suite.lab import LAB
 from portcullis.suite.luajit_counts import LUAJIT_COUNTS
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
+from portcullis.suite.treeaudit import TREE_AUDIT
 from portcullis.suite.watch import WATCH
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
 
@@ -308,6 +309,7 @@ ARM64_NMIS = (
 
 CASES = (
     *CHECKS,
+    *TREE_AUDIT,
     *BUILDS,
     *BOOTS,
     *OFF,

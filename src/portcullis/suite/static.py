@@ -20,6 +20,7 @@ from portcullis.host.sources import Source, fetch
 from portcullis.host.workspace import Workspace
 from portcullis.suite.cases import CASES, LEFT_OUT
 from portcullis.suite.checks import shorten
+from portcullis.suite.treeaudit import audit_linux, audit_modules
 
 Outcome = tuple[str, str, str]  # state, detail, log
 # MAINTAINERS changes once, in the documentation's topic; help texts are as short as they can be.
@@ -176,4 +177,6 @@ CHECKS: dict[str, Callable[[Workspace, Commands], Outcome]] = {
     "hooks": hooks,
     "product": product,
     "export": export,
+    "audit-modules": audit_modules,
+    "audit-linux": audit_linux,
 }
