@@ -5,6 +5,7 @@
 #include <linux/init.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/string.h>
+#include <linux/tboot.h>
 
 #include <asm/apic.h>
 #include <asm/cpufeature.h>
@@ -77,6 +78,8 @@ void kpkeys_setup_cpu(void)
  */
 const char * __init arch_kpkeys_unsupported(void)
 {
+	if (tboot_enabled())
+		return "tboot_late_init() makes page tables of its own";
 	if (cpu_feature_enabled(X86_FEATURE_XENPV))
 		return "a Xen PV guest does not own its page tables";
 	if (!boot_cpu_has(X86_FEATURE_PKS))
