@@ -76,7 +76,12 @@ def test_a_flavour_is_a_configuration_and_no_fragment():
 
 def test_fragments_of_a_flavour(workspace):
     builder = Builder(workspace, Commands(), build_options(options(config=[Path("debian-cloud-thin")])))
-    assert [path.name for path in builder.fragments()] == ["portcullis.config", "debian.config", "thin.config"]
+    assert [path.name for path in builder.fragments()] == [
+        "portcullis.config",
+        "debian.config",
+        "thin.config",
+        "mappings.config",
+    ]
     assert builder.selection.kinds == ()
 
 

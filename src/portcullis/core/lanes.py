@@ -67,7 +67,7 @@ LANES = {
         Lane("debian-cloud", _SHIPPED, True, "that of Debian's cloud kernel", kinds=(), flavour="debian-cloud"),
         Lane(
             "debian-cloud-thin",
-            (*_SHIPPED, "thin"),
+            (*_SHIPPED, "thin", "mappings"),
             True,
             "the same with what a virtual machine needs built in, instead of modules",
             kinds=(),
