@@ -21,6 +21,7 @@ from portcullis.host.builder import Builder
 from portcullis.host.flavour import flavour_config
 from portcullis.host.process import Commands
 from portcullis.host.userland import PACKAGES, UserLand
+from portcullis.host.vm import VirtualMachine
 from portcullis.host.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -138,8 +139,69 @@ def test_what_is_wrong_with_a_run(other, said):
 
 
 def test_results_of_parts():
-    tests = parse_ktap("KTAP version 1\nok 1 - gcc\nnot ok 2 - swap # status 3\n1..2\n")
-    assert read_results(tests) == {"gcc": "passed", "swap": "failed: status 3"}
+    said = "KTAP version 1\nok 1 - gcc\nnot ok 2 - swap # status 3\nok 3 - dax # SKIP no memory\n1..3\n"
+    assert read_results(parse_ktap(said)) == {
+        "gcc": "passed",
+        "swap": "failed: status 3",
+        "dax": "skipped: no memory",
+    }
+
+
+def test_what_is_skipped_is_neither_wrong_nor_passed(capsys):
+    skipped = run("off", {"dax": "skipped: no memory"})
+    assert differences((skipped, run("enforce", {"dax": "skipped: too little"}))) == []
+    assert differences((skipped, run("enforce", {"dax": "passed"}))) == ["dax differs: skipped: no memory, passed"]
+    assert vm.report((skipped,), as_json=False) == 0
+    assert "every part that was not skipped passed" in capsys.readouterr().out
+    assert vm.report((run(),), as_json=False) == 0
+    assert "every part passed" in capsys.readouterr().out
+
+
+def test_work_has_two_nodes_and_devices_to_map():
+    machine = vm.working(Machine(cpus=2, append="quiet"), "audit", "gcc")
+    assert (machine.mode, machine.nodes, machine.mapped_devices) == ("audit", 2, True)
+    assert machine.append == "root=/dev/vda rw systemd.show_status=0 vga=0x317 portcullis.work=gcc quiet"
+    assert vm.working(Machine(cpus=3), "off", "gcc").nodes == 1
+    assert not vm.working(Machine(arch="arm64"), "off", "gcc").mapped_devices
+
+
+def test_devices_to_map_and_room_for_them():
+    files = Files(Path("k"), None, Path("c"), Path("r"), Path("m"))
+    words = qemu_command(Machine(memory=1024, mapped_devices=True), files)
+    assert "1024M,slots=8,maxmem=1536M" in words
+    assert {"virtio-pmem-pci,memdev=storage", "virtio-gpu-pci", "bochs-display"} <= set(words)
+    assert "1024M" in qemu_command(Machine(memory=1024), files)
+
+
+class Recorder:
+    """A monitor that notes what it is asked."""
+
+    def __init__(self):
+        self.asked, self.events = [], []
+
+    def poll(self):
+        events, self.events = self.events, []
+        return events
+
+    def command(self, name, **arguments):
+        self.asked.append((name, arguments))
+
+
+def test_a_guest_that_asks_may_reboot_once(tmp_path):
+    files = Files(Path("k"), None, tmp_path / "console", tmp_path / "results", Path("m"))
+    machine = VirtualMachine(Machine(), files)
+    machine.monitor = monitor = Recorder()
+    assert "-no-reboot" in qemu_command(Machine(), files)
+    machine._serve("ok 1 - gcc\n#host reboot\n", 0.0, False)
+    assert monitor.asked == [("set-action", {"reboot": "reset"})]
+    monitor.events = [("RESET", {})]
+    machine._serve("ok 1 - gcc\n#host reboot\n", 0.0, False)
+    assert monitor.asked[1:] == [("set-action", {"reboot": "shutdown"})]
+
+
+def test_a_user_may_reboot():
+    assert "-no-reboot" not in interactive_command(Machine(), Path("k"), None, disk=Path("d"))
+    assert "-no-reboot" in interactive_command(Machine(), Path("k"), Path("i"))
 
 
 def test_a_job_gets_a_copy_of_the_disk_and_a_user_the_disk():

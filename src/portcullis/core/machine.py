@@ -60,6 +60,7 @@ class Machine:
     icount: int | None = None
     where: bool = False  # of the plugin that counts: note the addresses that write the register of the keys
     tlb: str = ""  # of the plugin that counts, on one CPU: the options of its TLB, as docs/lab.md has them
+    mapped_devices: bool = False  # devices whose memory programs map (x86)
 
     def __post_init__(self) -> None:
         if self.icount is not None and (self.cpus != 1 or not 0 <= self.icount <= MOST_ICOUNT):
@@ -162,12 +163,24 @@ class Files:
         return self.results.with_name("counts.jsonl")
 
 
+# Devices whose memory programs map: storage that is memory, three graphics cards, of which the first one is the
+# firmware's and has no driver of its own, and memory of a PCI device that no driver takes.
+STORAGE_MIB = 512
+_MAPPED_DEVICES = (
+    *("-object", f"memory-backend-ram,id=storage,size={STORAGE_MIB}M", "-device", "virtio-pmem-pci,memdev=storage"),
+    *("-device", "cirrus-vga", "-device", "bochs-display", "-device", "virtio-gpu-pci"),
+    *("-object", "memory-backend-ram,id=shared,size=4M,share=on", "-device", "ivshmem-plain,memdev=shared"),
+)
+FRAME_BUFFER = "vga=0x317"  # 1024x768 by the firmware: for the frame buffer
+
+
 def qemu_command(machine: Machine, files: Files) -> list[str]:
     """Command line for a job: console and results go to files, QMP listens on a socket."""
     return [
         files.emulator,
         *_common(machine, files.kernel, files.initramfs),
         *(_disk(files.disk, ",snapshot=on") if files.disk else []),
+        *(_MAPPED_DEVICES if machine.mapped_devices else ()),
         "-display",
         "none",
         "-append",
@@ -204,11 +217,11 @@ def interactive_command(
 ) -> list[str]:
     """Command line for a person: the serial console is the terminal, Ctrl-A X ends QEMU.
 
-    With a `disk` the guest is what is on it, and has a network; what it writes there stays.
+    With a `disk` the guest is what is on it, and has a network; what it writes there stays, and it may reboot.
     """
     return [
         emulator,
-        *_common(machine, kernel, initramfs),
+        *_common(machine, kernel, initramfs, reboots=disk is not None),
         *([*_disk(disk), "-nic", "user,model=virtio-net-pci"] if disk else []),
         "-append",
         kernel_command_line(machine, interactive=disk is None),
@@ -224,10 +237,11 @@ def _disk(path: Path, options: str = "") -> list[str]:
     return ["-drive", drive, "-device", "virtio-blk-pci,drive=root", "-device", "virtio-rng-pci"]
 
 
-def _common(machine: Machine, kernel: Path, initramfs: Path | None) -> list[str]:
+def _common(machine: Machine, kernel: Path, initramfs: Path | None, reboots: bool = False) -> list[str]:
     memory = f"{machine.memory}M"
-    if machine.max_memory > machine.memory:
-        memory += f",slots=8,maxmem={machine.max_memory}M"
+    most = max(machine.max_memory, machine.memory + STORAGE_MIB if machine.mapped_devices else 0)
+    if most > machine.memory:
+        memory += f",slots=8,maxmem={most}M"
     firmware = ["-bios", EFI_FIRMWARE[machine.arch]] if machine.efi else []
     cpus = str(machine.cpus) if machine.nodes == 1 else f"{machine.cpus},sockets={machine.nodes}"
     return [
@@ -242,7 +256,7 @@ def _common(machine: Machine, kernel: Path, initramfs: Path | None) -> list[str]
         memory,
         *_numa(machine),
         "-nodefaults",
-        "-no-reboot",
+        *([] if reboots else ["-no-reboot"]),
         "-kernel",
         str(kernel),
         *(["-initrd", str(initramfs)] if initramfs else []),

@@ -11,6 +11,7 @@ ROOT = "root=/dev/vda rw"
 WORK = "portcullis.work"
 QUIET = "systemd.show_status=0"
 ALL = "all"
+SKIPPED = "skipped: "
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,14 @@ def part_name(file_name: str) -> str:
 
 
 def read_results(tests: tuple[TestResult, ...]) -> dict[str, str]:
-    """Verdict of each part."""
-    return {test.name: "passed" if test.passed else f"failed: {test.reason}" for test in tests}
+    """Verdict of each part; what cannot be done here is skipped, with the reason."""
+    return {test.name: _verdict(test) for test in tests}
+
+
+def _verdict(test: TestResult) -> str:
+    if test.skipped:
+        return SKIPPED + test.reason[len("SKIP") :].strip()
+    return "passed" if test.passed else f"failed: {test.reason}"
 
 
 def rows(runs: tuple[Run, ...]) -> list[tuple[str, ...]]:
@@ -52,8 +59,10 @@ def differences(runs: tuple[Run, ...]) -> list[str]:
     for run in runs:
         found += [f"{run.label}: {run.trouble}"] if run.trouble else []
         found += [f"{run.label}: {line}" for line in run.complaints]
-        found += [f"{run.label}: {part} {result}" for part, result in run.results.items() if result != "passed"]
+        found += [
+            f"{run.label}: {part} {result}" for part, result in run.results.items() if result.startswith("failed")
+        ]
     for part, *results in rows(runs)[:-1]:
-        if len(set(results)) > 1:
+        if len({SKIPPED if result.startswith(SKIPPED) else result for result in results}) > 1:
             found.append(f"{part} differs: {', '.join(results)}")
     return found

@@ -5,6 +5,7 @@ The guest can ask the host for things by writing lines to the results port:
     #host nmi COUNT                        inject COUNT NMIs into every CPU
     #host dimm-add NAME MIB [ADDRESS_GIB]  plug memory
     #host dimm-del NAME                    ask the guest to let go of it
+    #host reboot                           let its next reset be one; any other ends QEMU
 A guest that suspends to memory (S3) is woken after a second.
 """
 
@@ -97,6 +98,8 @@ class VirtualMachine:
         for event, data in self.monitor.poll():
             if event == "SUSPEND":
                 self.wake_at = now + SLEEP_TIME
+            if event == "RESET":
+                self.monitor.command("set-action", reboot="shutdown")
             if event == "DEVICE_DELETED" and "device" in data:
                 self.monitor.command("object-del", id=f"mem-{data['device']}")
         if self.wake_at and now >= self.wake_at:
@@ -122,6 +125,8 @@ class VirtualMachine:
                 self._plug(name, int(size), int(rest[0]) if rest else None)
             case ["dimm-del", name]:
                 self.monitor.command("device_del", id=name)
+            case ["reboot"]:
+                self.monitor.command("set-action", reboot="reset")
 
     def _plug(self, name: str, size: int, address: int | None) -> None:
         """Plugs `size` MiB of memory, at `address` GiB when it is given."""
