@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A distribution's configuration and user land: what is fetched, made, booted, and read from it."""
 
+import re
+import subprocess
 from argparse import Namespace
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from portcullis.host.vm import VirtualMachine
 from portcullis.host.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
+OURS = ROOT / "guest/userland"
+DRM = Path("/usr/include/libdrm")
 
 
 @pytest.fixture
@@ -111,6 +115,66 @@ def test_packages_and_parts_have_names():
     assert part_name("20-postgresql") == "postgresql"
     names = [path.name for path in (ROOT / "guest/userland/work.d").iterdir()]
     assert all(name[:2].isdigit() and name[2] == "-" for name in names)
+
+
+def test_each_program_of_the_work_is_there():
+    parts = [path.read_text() for path in (OURS / "work.d").iterdir()]
+    used = set(re.findall(r"^\s*program ([\w-]+)", "\n".join(parts), re.MULTILINE))
+    assert used == {path.stem for path in (OURS / "programs").glob("*.c")}
+
+
+@pytest.mark.parametrize("program", sorted((OURS / "programs").glob("*.c")), ids=lambda path: path.stem)
+def test_programs_of_the_work_compile_without_a_warning(program):
+    if program.stem == "gpu" and not DRM.is_dir():
+        pytest.skip("no interface of graphics drivers here")
+    words = ["gcc", "-fsyntax-only", "-O1", "-Wall", "-Wextra", "-Werror", "-std=gnu11", "-D_GNU_SOURCE", f"-I{DRM}"]
+    done = subprocess.run([*words, program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def machine_of_paper(tmp_path):
+    """The guest's `work` with three parts, in a folder that stands for the guest."""
+    parts = tmp_path / "work.d"
+    parts.mkdir()
+    (parts / "10-good").write_text("true\n")
+    (parts / "20-absent").write_text('echo "SKIP no such thing"\nexit 77\n')
+    (parts / "30-bad").write_text("false\n")
+    (parts / "40-again").write_text('[ -n "$resumed" ] || exit 88\n')
+    (parts / "50-last").write_text('[ -z "$resumed" ]\n')
+    text = (OURS / "work").read_text()
+    for path in ("/dev/virtio-ports/portcullis.results", "/proc/cmdline", "/var/lib/portcullis-work", "/run/"):
+        assert path in text
+        text = text.replace(path, f"{tmp_path}/{path.strip('/').replace('/', '_')}")
+    text = text.replace('exec 3>"$port"', 'exec 3>>"$port"')  # a port keeps what was written
+    (tmp_path / "work").write_text(text)
+    (tmp_path / "systemctl").write_text("#!/bin/sh\n")
+    (tmp_path / "systemctl").chmod(0o755)
+
+    def work(words):
+        (tmp_path / "proc_cmdline").write_text(words)
+        subprocess.run(["sh", tmp_path / "work"], check=True)
+        return (tmp_path / "dev_virtio-ports_portcullis.results").read_text()
+
+    return work
+
+
+def test_the_guest_goes_on_after_a_reboot(machine_of_paper):
+    words = "root=/dev/vda portcullis.work=all quiet"
+    said = machine_of_paper(words)
+    assert said.endswith("#host reboot\n") and "#done" not in said
+    said = machine_of_paper(words)
+    assert said.endswith("1..5\n#done 0\n")
+    results = read_results(parse_ktap(said))
+    assert results.pop("bad").startswith("failed: status 1")
+    assert results == {"good": "passed", "absent": "skipped: no such thing", "again": "passed", "last": "passed"}
+
+
+def test_the_guest_does_what_it_is_asked(machine_of_paper):
+    assert read_results(parse_ktap(machine_of_paper("portcullis.work=good,last"))) == {
+        "good": "passed",
+        "last": "passed",
+    }
 
 
 def run(mode="off", results=None, complaints=(), trouble=""):

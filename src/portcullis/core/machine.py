@@ -167,7 +167,12 @@ class Files:
 # firmware's and has no driver of its own, and memory of a PCI device that no driver takes.
 STORAGE_MIB = 512
 _MAPPED_DEVICES = (
-    *("-object", f"memory-backend-ram,id=storage,size={STORAGE_MIB}M", "-device", "virtio-pmem-pci,memdev=storage"),
+    *(
+        "-object",
+        f"memory-backend-memfd,id=storage,size={STORAGE_MIB}M,share=on",
+        "-device",
+        "virtio-pmem-pci,memdev=storage",
+    ),
     *("-device", "cirrus-vga", "-device", "bochs-display", "-device", "virtio-gpu-pci"),
     *("-object", "memory-backend-ram,id=shared,size=4M,share=on", "-device", "ivshmem-plain,memdev=shared"),
 )
