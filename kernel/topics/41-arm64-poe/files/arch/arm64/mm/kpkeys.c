@@ -191,14 +191,16 @@ static void __init calibrate(void)
 }
 
 #ifdef CONFIG_VMAP_STACK
-struct kpkeys_no_stacks kpkeys_no_stacks __ro_after_init;
-EXPORT_SYMBOL_GPL(kpkeys_no_stacks);
+/* All the room there is, until the kernel is up. */
+struct kpkeys_stacks kpkeys_stacks __ro_after_init = { .room = ULONG_MAX };
+EXPORT_SYMBOL_GPL(kpkeys_stacks);
 
 /* An empty stack is where it ends. */
 static int __init limit_stacks(void)
 {
-	kpkeys_no_stacks.start = (unsigned long)init_stack + THREAD_SIZE + 1;
-	kpkeys_no_stacks.size = (unsigned long)_end - kpkeys_no_stacks.start;
+	kpkeys_stacks.room = VMALLOC_END - PAGE_END;
+	kpkeys_stacks.image = (unsigned long)init_stack + THREAD_SIZE + 1;
+	kpkeys_stacks.image_size = (unsigned long)_end - kpkeys_stacks.image;
 	return 0;
 }
 core_initcall(limit_stacks);

@@ -98,23 +98,25 @@ static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once
  */
 #ifdef CONFIG_VMAP_STACK
 /**
- * struct kpkeys_no_stacks - where in the image no stack is
- * @start: of it
- * @size: bytes
+ * struct kpkeys_stacks - where stacks are
+ * @room: bytes above the linear map, up to the memory map and the fixmap
+ * @image: behind the one stack in the image
+ * @image_size: bytes of the image that are there
  */
-struct kpkeys_no_stacks {
-	unsigned long	start;
-	unsigned long	size;
+struct kpkeys_stacks {
+	unsigned long	room;
+	unsigned long	image;
+	unsigned long	image_size;
 };
 
-extern struct kpkeys_no_stacks kpkeys_no_stacks;
+extern struct kpkeys_stacks kpkeys_stacks;
 
 static __always_inline bool arch_kpkeys_has_stack(void)
 {
 	unsigned long stack = current_stack_pointer;
 
-	return (stack - PAGE_END < VMEMMAP_START - PAGE_END) &
-	       (stack - kpkeys_no_stacks.start >= kpkeys_no_stacks.size);
+	return (stack - PAGE_END < kpkeys_stacks.room) &
+	       (stack - kpkeys_stacks.image >= kpkeys_stacks.image_size);
 }
 #else
 #define arch_kpkeys_has_stack()	true
