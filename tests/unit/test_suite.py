@@ -198,6 +198,9 @@ def test_choosing_cases():
     assert [case.name for case in choose_cases("kasan-check")] == ["kasan-check"]
     with pytest.raises(ValueError, match="no test matches"):
         choose_cases("nothing-like-this")
+    for word in ("kunit and not wp", "(kunit or s3)", "s3 or not (wp or pti)"):
+        with pytest.raises(ValueError, match="no name has .* in it: join words by ' or '"):
+            choose_cases(word)
 
 
 ROWS = [Row("a", "passed", 1.0, ""), Row("b", "failed", 2.0, "why", "/log"), Row("c", "skipped", 0.0, "no")]

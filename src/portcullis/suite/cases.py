@@ -352,11 +352,14 @@ def choose_cases(expression: str = "", full: bool = False) -> tuple[Case, ...]:
     """Cases to run, in order.
 
     `expression` is words joined by `or`, each a name or a part of names, `not WORD` excluding. A case that is named
-    exactly runs even when it is long. Raises ValueError when nothing matches.
+    exactly runs even when it is long. Raises ValueError when nothing matches, or a word could be part of no name.
     """
     words = [word.strip() for word in expression.split(" or ") if word.strip()]
     wanted = [word for word in words if not word.startswith("not ")]
     unwanted = [word.removeprefix("not ").strip() for word in words if word.startswith("not ")]
+    for word in (*wanted, *unwanted):
+        if set(word) & set(" ()"):
+            raise ValueError(f"no name has {word!r} in it: join words by ' or ', and exclude some by ' or not WORD'")
     parts = [word for word in wanted if all(word != case.name for case in CASES)]
     chosen = []
     for case in CASES:
