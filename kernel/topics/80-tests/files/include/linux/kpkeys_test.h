@@ -17,6 +17,13 @@ do {									\
 		kunit_skip((test), "needs " #condition);		\
 } while (0)
 
+/* What an entry has that leads to a table. */
+#ifdef CONFIG_X86
+#define TABLE_BITS	_KERNPG_TABLE
+#else
+#define TABLE_BITS	PMD_TYPE_TABLE
+#endif
+
 /* A page-table page of the running test's own. */
 extern struct page *kpkeys_test_ptp;
 

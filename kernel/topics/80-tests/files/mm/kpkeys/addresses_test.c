@@ -16,12 +16,6 @@
 #include "check.h"
 #include "internal.h"
 
-#ifdef CONFIG_X86
-#define TABLE_BITS	_KERNPG_TABLE
-#else
-#define TABLE_BITS	PMD_TYPE_TABLE
-#endif
-
 /* A page of the protection's state, and the entry that the direct map has of it. */
 static void *state;
 static pte_t *slot;

@@ -79,8 +79,6 @@ static void test_runs_are_looked_at(struct kunit *test)
 
 #ifdef CONFIG_X86
 
-#define TABLE_BITS	_KERNPG_TABLE
-
 static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
 {
 	u64 val = pgprot_val(prot) | pkey << _PAGE_BIT_PKEY_BIT0;
@@ -91,8 +89,6 @@ static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
 }
 
 #else
-
-#define TABLE_BITS	PMD_TYPE_TABLE
 
 static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
 {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: where a page table may be linked, and when it may be freed. */
-#include <linux/cpu.h>
 #include <linux/io.h>
-#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -18,12 +16,6 @@
 #include "depot.h"
 #include "links.h"
 #include "slots.h"
-
-#ifdef CONFIG_X86
-#define TABLE_BITS	_KERNPG_TABLE
-#else
-#define TABLE_BITS	PMD_TYPE_TABLE
-#endif
 
 #define PARENT	((u64 *)page_address(kpkeys_test_ptp))
 
@@ -316,88 +308,6 @@ static void test_new_table_is_empty(struct kunit *test)
 			    NULL);
 }
 
-/* ---- what CPUs have to forget ---- */
-
-static void *free_child(void)
-{
-	void *table = page_address(child);
-
-	kpkeys_ptp_free(child, 0);
-	child = NULL;
-	return table;
-}
-
-static void test_table_that_was_never_linked_is_free(struct kunit *test)
-{
-	void *table;
-	bool is_free;
-
-	scoped_guard(irqsave) {
-		table = free_child();
-		is_free = kpkeys_table_is_free(table);
-	}
-	KUNIT_EXPECT_TRUE(test, is_free);
-}
-
-static void say_runs(int cpu, bool runs)
-{
-	guard(kpkeys_hardened_pgtables)();
-	per_cpu_ptr(&kpkeys_cpu, cpu)->in_use = runs;
-}
-
-/* A CPU that an attacker took out of all masks goes on to walk what it knows. */
-static void test_table_rests_until_forgotten(struct kunit *test)
-{
-	unsigned long before = kpkeys_test_violations();
-	int cpu = cpumask_last(cpu_online_mask);
-	void *table;
-
-	KPKEYS_TEST_REQUIRES(test, cpu);
-	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
-	empty(0);
-	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
-	kpkeys_bury_roots();
-	say_runs(cpu, true);
-	table = free_child();
-	kpkeys_bury_roots();
-	KUNIT_EXPECT_TRUE(test, kpkeys_root_is_gone(table));
-	KUNIT_EXPECT_GT(test, kpkeys_test_violations(), before);
-	say_runs(cpu, false);
-	kpkeys_bury_roots();
-	KUNIT_EXPECT_FALSE(test, kpkeys_root_is_gone(table));
-	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
-}
-
-#define MANY	(3 * KPKEYS_MANY_TABLES)
-
-static void link_and_free(struct page *page)
-{
-	set_pmd((pmd_t *)PARENT, __pmd(TABLE_BITS | page_to_phys(page)));
-	empty(0);
-	kpkeys_ptp_free(page, 0);
-}
-
-/* Many at once are forgotten at once, and the pool does not grow for them. */
-static void test_tables_are_forgotten_together(struct kunit *test)
-{
-	s64 asked = kpkeys_nr_keyings();
-	unsigned int i;
-	struct page *page;
-
-	for (i = 0; i < MANY; i++) {
-		page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
-		KUNIT_ASSERT_NOT_NULL(test, page);
-		link_and_free(page);
-	}
-	for (i = 0; i < HZ && kpkeys_depot_nr_resting() >= KPKEYS_MANY_TABLES; i++)
-		schedule_timeout_uninterruptible(1);
-	KUNIT_EXPECT_LT(test, kpkeys_depot_nr_resting(), KPKEYS_MANY_TABLES);
-	/* Each time is two: what rests is named, and all CPUs are asked. */
-	KUNIT_EXPECT_LE(test, kpkeys_nr_keyings() - asked,
-			2 * nr_node_ids * (MANY / KPKEYS_SOME_TABLES + 1));
-	kpkeys_test_expect_clean(test);
-}
-
 static void expect_findings(struct kunit *test, bool found)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
@@ -592,9 +502,6 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_claimed_table_is_linked),
 	KUNIT_CASE(test_linked_table_is_not_filled),
 	KUNIT_CASE(test_new_table_is_empty),
-	KUNIT_CASE(test_table_that_was_never_linked_is_free),
-	KUNIT_CASE(test_table_rests_until_forgotten),
-	KUNIT_CASE(test_tables_are_forgotten_together),
 	KUNIT_CASE(test_first_entry_says_the_level),
 	KUNIT_CASE(test_roots_are_copied_from_the_kernel),
 	KUNIT_CASE(test_begun_table_has_its_level),
