@@ -30,10 +30,7 @@ static void write_it(int fd, bool file)
 
 	check(one != MAP_FAILED, "mmap");
 	two = map(SIZE, MAP_SHARED, fd);
-	number_pages(one, SIZE, 1);
-	check(pages_numbered(two, SIZE, 1), "a second mapping shows other content");
-	check(!in_child(number_pages(one, SIZE, 2)), "child");
-	check(pages_numbered(two, SIZE, 2), "the child's writes");
+	check_shared(one, two, SIZE, 1);
 	write_back(one, file);
 	/* That made the entries read-only. */
 	number_pages(two, SIZE, 3);

@@ -72,10 +72,7 @@ static void one_buffer(int fd, unsigned int seed)
 	check(!ioctl(fd, DRM_IOCTL_MODE_CREATE_DUMB, &buffer), "create a buffer");
 	one = map_buffer(fd, buffer.handle, buffer.size);
 	two = map_buffer(fd, buffer.handle, buffer.size);
-	number_pages(one, buffer.size, seed);
-	check(pages_numbered(two, buffer.size, seed), "a second mapping shows other content");
-	check(!in_child(number_pages(one, buffer.size, seed + 1)), "child");
-	check(pages_numbered(two, buffer.size, seed + 1), "the child's writes");
+	check_shared(one, two, buffer.size, seed);
 	check(!mprotect(one, buffer.size / 2, PROT_READ), "mprotect");
 	check(pages_numbered(one, buffer.size, seed + 1), "after mprotect");
 	handed_on(fd, buffer.handle, buffer.size, seed + 1);

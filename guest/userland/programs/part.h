@@ -157,4 +157,13 @@ static inline bool pages_numbered(volatile char *memory, size_t size, unsigned i
 	__status;							\
 })
 
+/* Two mappings of one memory show what is written by the first one, by a child, too; that is numbered from seed + 1. */
+static inline void check_shared(char *one, char *two, size_t size, unsigned int seed)
+{
+	number_pages(one, size, seed);
+	check(pages_numbered(two, size, seed), "a second mapping shows other content");
+	check(!in_child(number_pages(one, size, seed + 1)), "child");
+	check(pages_numbered(two, size, seed + 1), "the child's writes");
+}
+
 #endif

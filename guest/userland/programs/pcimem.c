@@ -18,10 +18,7 @@ int main(int argc, char **argv)
 	one = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	need(one != MAP_FAILED, "a driver has it");
 	two = map(size, MAP_SHARED, fd);
-	number_pages(one, size, 77);
-	check(pages_numbered(two, size, 77), "a second mapping shows other content");
-	check(!in_child(number_pages(one, size, 78)), "child");
-	check(pages_numbered(two, size, 78), "the child's writes");
+	check_shared(one, two, size, 77);
 	mprotect(one, size / 2, PROT_READ);
 	check(pages_numbered(one, size, 78), "after mprotect");
 	munmap(one, size);
