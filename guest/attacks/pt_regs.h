@@ -9,6 +9,7 @@
 #ifdef __x86_64__
 #define FRAME_WORDS	21
 #define FRAME_GENERAL	15
+#define FRAME_BP	4
 #define FRAME_SI	13
 #define FRAME_DI	14
 #define FRAME_IP	16

