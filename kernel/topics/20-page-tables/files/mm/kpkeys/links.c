@@ -151,7 +151,10 @@ static noinline __flatten bool claim_one(unsigned long pfn, unsigned int level,
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
-	return claim(pfn, level, link);
+	kpkeys_reread(level);
+	kpkeys_reread(link);
+	return level >= KPKEYS_LEVEL_PTE && level <= KPKEYS_LEVEL_PGD &&
+	       link <= KPKEYS_LINK_CLAIMED && claim(pfn, level, link);
 }
 
 /* From what to what is in the code: on a stack it could be changed. */

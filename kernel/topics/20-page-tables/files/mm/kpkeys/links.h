@@ -15,6 +15,17 @@ static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys
 				    KPKEYS_TABLE(level, link);
 }
 
+/* What was the kernel's has entries that no process may have. */
+static __always_inline bool may_claim(u8 parent, u8 old, unsigned int level,
+				      enum kpkeys_link link)
+{
+	u8 owner = is_kernels(old) ? parent : KPKEYS_FRAME_TABLE;
+
+	return old == TAKEN || old == frame_below(owner, level, KPKEYS_LINK_NONE) ||
+	       (old == frame_below(owner, level, KPKEYS_LINK_CLAIMED) &&
+		link != KPKEYS_LINK_CLAIMED);
+}
+
 /* What it is under decides whose it is. */
 static __always_inline bool claim_below(u8 parent, unsigned long pfn,
 					unsigned int level, enum kpkeys_link link)
@@ -25,9 +36,7 @@ static __always_inline bool claim_below(u8 parent, unsigned long pfn,
 		return false;
 	old = READ_ONCE(*frame);
 	do {
-		if (old != TAKEN && old != KPKEYS_TABLE(level, KPKEYS_LINK_NONE) &&
-		    (old != KPKEYS_TABLE(level, KPKEYS_LINK_CLAIMED) ||
-		     link == KPKEYS_LINK_CLAIMED))
+		if (!may_claim(parent, old, level, link))
 			return false;
 	} while (!try_cmpxchg(frame, &old, frame_below(parent, level, link)));
 	return true;
@@ -38,17 +47,14 @@ static __always_inline bool claim(unsigned long pfn, unsigned int level, enum kp
 	return claim_below(KPKEYS_FRAME_TABLE, pfn, level, link);
 }
 
-/* From one kind of link to another; all else stays. Unlinked it is nobody's. */
+/* From one kind of link to another; all else stays. */
 static __always_inline void change(unsigned long pfn, enum kpkeys_link from, enum kpkeys_link to)
 {
-	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0, parent;
+	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0;
 
-	while (is_table(old) && link_of(old) == from) {
-		parent = to ? old : KPKEYS_FRAME_TABLE;
-		if (try_cmpxchg(frame, &old,
-				frame_below(parent, level_of(old), to)))
+	while (is_table(old) && link_of(old) == from)
+		if (try_cmpxchg(frame, &old, frame_below(old, level_of(old), to)))
 			break;
-	}
 }
 
 /* What several entries lead to stays. */

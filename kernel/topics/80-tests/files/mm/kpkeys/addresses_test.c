@@ -251,10 +251,31 @@ static void test_tables_below_are_known(struct kunit *test)
 	set_pmd((pmd_t *)TABLE, __pmd(0));
 	set_pud((pud_t *)top, __pud(0));
 	KUNIT_EXPECT_EQ(test, READ_ONCE(*top), 0);
-	KUNIT_EXPECT_EQ(test, kind(TABLE), KPKEYS_FRAME_TABLE);
 	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_NONE));
 	kpkeys_ptp_free(virt_to_page(top), 0);
 	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
+/* It may go on to map what is for the kernel alone. */
+static void test_table_of_the_kernel_is_for_no_process(struct kunit *test)
+{
+	u64 *top = new_table(test), link = TABLE_BITS | __pa(TABLE);
+
+	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
+						       KPKEYS_LINK_ONE));
+	set_pud((pud_t *)top, __pud(link));
+	set_pud((pud_t *)top, __pud(0));
+	KUNIT_EXPECT_EQ(test, kind(TABLE), KPKEYS_FRAME_KERNEL_TABLE);
+	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_ONE));
+	set_pud((pud_t *)top, __pud(link));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*top), 0);
+	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
+						       KPKEYS_LINK_ONE));
+	set_pud((pud_t *)top, __pud(link));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*top), link);
+	set_pud((pud_t *)top, __pud(0));
+	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_NONE));
+	kpkeys_ptp_free(virt_to_page(top), 0);
 }
 
 static struct kunit_case addresses_cases[] = {
@@ -268,6 +289,7 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_split_says_the_same),
 	KUNIT_CASE(test_tables_of_the_kernel_are_known),
 	KUNIT_CASE(test_tables_below_are_known),
+	KUNIT_CASE(test_table_of_the_kernel_is_for_no_process),
 	{}
 };
 
