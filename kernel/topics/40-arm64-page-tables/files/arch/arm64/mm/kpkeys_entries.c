@@ -401,27 +401,56 @@ int kpkeys_clear_bits(pte_t *ptep, unsigned int nr, cydp_t flags)
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_bits);
 
-static __always_inline void add_flags_in_place(pte_t *ptep, pteval_t flags)
+/* Of what an entry above the last level maps all is ordinary that may get flags. */
+static __always_inline bool may_have(u64 value, int level)
 {
-	pteval_t old, val = pte_val(__ptep_get(ptep));
+	unsigned long pfn = pte_pfn(__pte(value)), nr = kpkeys_pages_at(level);
+	enum kpkeys_frame frame;
 
-	do {
-		old = val;
-		val = ((val ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
-		val = cmpxchg_relaxed(&pte_val(*ptep), old, val);
-	} while (val != old);
+	if (kpkeys_state.mode == KPKEYS_AUDIT || !(value & PTE_VALID))
+		return true;
+	if (!(value & PTE_TABLE_BIT))
+		return kpkeys_are_ordinary(ALIGN_DOWN(pfn, nr), nr);
+	frame = kpkeys_frame(pfn);
+	return !frame || arch_kpkeys_leaf_fits(value, frame);
 }
 
-static noinline __flatten bool add_to_run(pte_t *ptep, unsigned int nr, pteval_t flags)
+/* Returns false if what the entry maps is not to be mapped with them. */
+static __always_inline bool add_flags_in_place(pte_t *ptep, pteval_t flags, int level)
 {
+	pteval_t val, old = pte_val(__ptep_get(ptep));
+
+	do {
+		val = ((old ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
+		if (!may_have(val, level))
+			return false;
+	} while (!try_cmpxchg_relaxed(&pte_val(*ptep), &old, val));
+	return true;
+}
+
+/**
+ * __kpkeys_add_flags - kpkeys_add_flags(), without a report
+ * @ptep: the first one
+ * @nr: how many
+ * @flags: those that are no such flags are left out
+ *
+ * Asks in its section: an interrupt ahead of it had all that on its stack.
+ */
+noinline __flatten bool __kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags)
+{
+	int level;
+
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(nr);
 	kpkeys_reread(flags);
+	flags &= PTE_RDONLY | PTE_AF | PTE_WRITE | PTE_DIRTY;
 	if (!kpkeys_are_entries(ptep, nr))
 		return false;
+	level = kpkeys_level_to_search(slot_pfn(ptep));
 	for (; nr; nr--, ptep++)
-		add_flags_in_place(ptep, flags);
+		if (!add_flags_in_place(ptep, flags, level))
+			return false;
 	return true;
 }
 
@@ -440,7 +469,7 @@ bool kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags)
 	for (i = 0; i < nr; i++)
 		if (kpkeys_refuse_flags(ptep + i, __ptep_get(ptep + i), flags))
 			return false;
-	return add_to_run(ptep, nr, flags);
+	return __kpkeys_add_flags(ptep, nr, flags);
 }
 
 static __always_inline pte_t mapping(pte_t old, unsigned long pfn, pgprot_t prot)
@@ -486,27 +515,69 @@ void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t 
 	map_ptes(ptep, nr, pfn, prot);
 }
 
-/**
- * kpkeys_fill_table - fill a table that takes the place of a block of the kernel's
- * @table: as the pool gave it
- * @pte: the first entry; the others map what follows
- * @nr: how many pages each maps
- *
- * Return: false if it is no new table.
- */
-noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int nr)
+/* From then on it is of a level. Before there is a table of frames any page may be one. */
+static __always_inline bool begin_filling(const pte_t *table, unsigned int level)
 {
-	unsigned int i;
+	return !offset_in_page(table) &&
+	       (!no_table || kpkeys_change_frame_now(kpkeys_linear_pfn(table), TAKEN,
+						     KPKEYS_TABLE(level, KPKEYS_LINK_NONE)));
+}
+
+/* Nor does the kernel run what is ordinary. */
+static __always_inline bool piece_fits(u64 value, enum kpkeys_frame frame)
+{
+	return frame ? arch_kpkeys_leaf_fits(value, frame) : kpkeys_is_private(value);
+}
+
+/* Tables that are linked to repaint the linear map get their keys behind that. */
+static __always_inline bool pieces_fit(u64 value, unsigned long nr)
+{
+	unsigned long pfn = pte_pfn(__pte(value));
+
+	if (kpkeys_state.mode == KPKEYS_AUDIT || !kpkeys_processes_run)
+		return true;
+	if (kpkeys_are_ordinary(pfn, nr))
+		return piece_fits(value, KPKEYS_FRAME_ORDINARY);
+	for (; nr; nr--)
+		if (!piece_fits(value, kpkeys_frame(pfn++)))
+			return false;
+	return true;
+}
+
+static noinline __flatten bool fill_table(pte_t *table, pte_t pte, unsigned int level)
+{
+	unsigned int i, nr;
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(table);
-	if (!kpkeys_table_is_new(table))
+	kpkeys_reread(pte_val(pte));
+	kpkeys_reread(level);
+	level = level == KPKEYS_LEVEL_PTE ? level : KPKEYS_LEVEL_PMD;
+	nr = level == KPKEYS_LEVEL_PTE ? 1 : PTRS_PER_PTE;
+	if (!begin_filling(table, level) || !pieces_fit(pte_val(pte), nr * PTRS_PER_PTE))
 		return false;
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		WRITE_ONCE(table[i], pte);
 		pte = pte_advance_pfn(pte, nr);
 	}
 	return true;
+}
+
+/**
+ * kpkeys_fill_table - fill a table that takes the place of a block of the kernel's
+ * @table: as the pool gave it
+ * @pte: the first entry; the others map what follows
+ * @level: KPKEYS_LEVEL_PTE, or KPKEYS_LEVEL_PMD
+ *
+ * Return: false if it is no new table, or maps what is not to be mapped like
+ * this, which is reported.
+ */
+bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int level)
+{
+	if (fill_table(table, pte, level))
+		return true;
+	kpkeys_refuse("use as a page table", "what is no new table", table, NULL);
+	return false;
 }
 
 /**

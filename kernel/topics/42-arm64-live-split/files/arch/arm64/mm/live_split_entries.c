@@ -71,13 +71,14 @@ static pte_t first_piece(pte_t block, unsigned long size, bool cont)
 	return __pte(val);
 }
 
-static void fill(pte_t *table, pte_t pte, unsigned long size)
+static bool fill(pte_t *table, pte_t pte, unsigned long size)
 {
 	unsigned int i;
 
 	if (kpkeys_pgtables_enabled()) {
-		if (!kpkeys_fill_table(table, pte, size >> PAGE_SHIFT))
-			return;
+		if (!kpkeys_fill_table(table, pte, size == PAGE_SIZE ?
+				       KPKEYS_LEVEL_PTE : KPKEYS_LEVEL_PMD))
+			return false;
 	} else {
 		for (i = 0; i < PTRS_PER_PTE; i++) {
 			WRITE_ONCE(table[i], pte);
@@ -86,16 +87,13 @@ static void fill(pte_t *table, pte_t pte, unsigned long size)
 	}
 	/* A walk that finds the table must find its entries. */
 	dsb(ishst);
+	return true;
 }
 
-static void split(pte_t *ptep, unsigned long addr, unsigned long size,
-		  pte_t *table, bool cont)
+static void link_table(pte_t *ptep, unsigned long addr, unsigned long size, pte_t *table)
 {
-	unsigned long piece = size / PTRS_PER_PTE;
 	bool linear = __is_lm_address(addr);
 
-	cont = cont && may_be_contiguous(addr);
-	fill(table, first_piece(__ptep_get(ptep), piece, cont), piece);
 	if (size == PMD_SIZE) {
 		__pmd_populate((pmd_t *)ptep, __pa(table),
 			       PMD_TYPE_TABLE | PMD_TABLE_UXN |
@@ -110,6 +108,18 @@ static void split(pte_t *ptep, unsigned long addr, unsigned long size,
 	flush_one(addr);
 }
 
+static bool split(pte_t *ptep, unsigned long addr, unsigned long size,
+		  pte_t *table, bool cont)
+{
+	unsigned long piece = size / PTRS_PER_PTE;
+
+	cont = cont && may_be_contiguous(addr);
+	if (!fill(table, first_piece(__ptep_get(ptep), piece, cont), piece))
+		return false;
+	link_table(ptep, addr, size, table);
+	return true;
+}
+
 /**
  * live_split_step - one step of splitting a range
  * @addr: page-aligned; where to go on
@@ -117,7 +127,8 @@ static void split(pte_t *ptep, unsigned long addr, unsigned long size,
  * @pages: down to pages, and not just so that no entry crosses its ends
  * @table: a table to use; NULL afterwards if it was
  *
- * Return: by how much to go on; 0 after a split; -EAGAIN if it takes a table.
+ * Return: by how much to go on; 0 after a split; -EAGAIN if it takes a table;
+ * -EPERM if the protection refuses it.
  */
 long live_split_step(unsigned long addr, unsigned long end, bool pages,
 		     void **table)
@@ -138,7 +149,8 @@ long live_split_step(unsigned long addr, unsigned long end, bool pages,
 	if (!*table)
 		return -EAGAIN;
 	/* Not to be unfolded at once. */
-	split(ptep, addr, size, *table, !whole);
+	if (!split(ptep, addr, size, *table, !whole))
+		return -EPERM;
 	*table = NULL;
 	return 0;
 }

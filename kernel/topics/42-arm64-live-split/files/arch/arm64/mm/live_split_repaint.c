@@ -104,6 +104,8 @@ static int __init split_everything(void)
 			table = take_spare();
 		if (done == -EAGAIN && !table)
 			return -ENOMEM;
+		if (done < 0 && done != -EAGAIN)
+			return done;
 		addr += max(done, 0L);
 	}
 	return 0;

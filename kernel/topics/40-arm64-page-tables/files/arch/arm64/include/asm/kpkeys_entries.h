@@ -93,7 +93,8 @@ void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
 			   pte_t *ptep, unsigned int nr);
 int kpkeys_clear_bits(pte_t *ptep, unsigned int nr, cydp_t flags);
 bool kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags);
-bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int nr);
+bool __kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags);
+bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int level);
 bool kpkeys_unfold(pte_t *ptep, unsigned int nr);
 void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t prot);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: what helpers of arm64 ask about in their sections. */
+#include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_test.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include <asm/kpkeys_entries.h>
+
+#include "tables.h"
+
+#define TABLE	((pte_t *)page_address(table))
+#define NOTHING	BIT(33 - PAGE_SHIFT)	/* a frame that there is not */
+#define WRITING	(PTE_RDONLY | PTE_WRITE | PTE_DIRTY)
+
+static struct page *table, *victim;
+
+static int arm64_test_init(struct kunit *test)
+{
+	int ret;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr &&
+			     kpkeys_state.mode == KPKEYS_ENFORCE);
+	ret = kpkeys_test_init(test);
+	if (ret)
+		return ret;
+	table = kpkeys_ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0, NUMA_NO_NODE);
+	victim = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+	KUNIT_ASSERT_NOT_NULL(test, table);
+	KUNIT_ASSERT_NOT_NULL(test, victim);
+	return 0;
+}
+
+static void arm64_test_exit(struct kunit *test)
+{
+	if (table)
+		kpkeys_ptp_free(table, 0);
+	if (victim)
+		kpkeys_ptp_free(victim, 0);
+	table = NULL;
+	victim = NULL;
+	kpkeys_test_exit(test);
+}
+
+static bool fill(unsigned long pfn, unsigned int level)
+{
+	return kpkeys_fill_table(TABLE, pfn_pte(pfn, PAGE_KERNEL), level);
+}
+
+static void test_split_fills_a_new_table(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, kpkeys_fill_table(TABLE + 1, pfn_pte(NOTHING, PAGE_KERNEL),
+						   KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[1]));
+	KUNIT_EXPECT_TRUE(test, fill(NOTHING, KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_EQ(test, pte_pfn(TABLE[PTRS_PER_PTE - 1]), NOTHING + PTRS_PER_PTE - 1);
+	/* Nobody else links it, or fills it again. */
+	KUNIT_EXPECT_EQ(test, kpkeys_frame_byte(page_to_pfn(table)),
+			KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+	KUNIT_EXPECT_FALSE(test, fill(NOTHING, KPKEYS_LEVEL_PTE));
+}
+
+static void test_split_says_the_level(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, fill(NOTHING, KPKEYS_LEVEL_PMD));
+	KUNIT_EXPECT_EQ(test, kpkeys_level_to_search(page_to_pfn(table)), KPKEYS_LEVEL_PMD);
+	KUNIT_EXPECT_EQ(test, pte_pfn(TABLE[1]), NOTHING + PTRS_PER_PTE);
+}
+
+/* What is mapped lay on a stack: a page table, writable. */
+static void test_split_maps_no_table(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, fill(page_to_pfn(victim) - 3, KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[3]));
+}
+
+/* Nor how: the kernel does not run what anybody may write. */
+static void test_split_maps_no_code(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, kpkeys_fill_table(TABLE, pfn_pte(NOTHING, PAGE_KERNEL_EXEC),
+						   KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[3]));
+}
+
+static void plant(unsigned long pfn)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*TABLE, pfn_pte(pfn, PAGE_KERNEL_RO));
+}
+
+static void test_flags_make_no_table_writable(struct kunit *test)
+{
+	kpkeys_begin_table(TABLE, KPKEYS_LEVEL_PTE);
+	plant(page_to_pfn(victim));
+	KUNIT_EXPECT_FALSE(test, __kpkeys_add_flags(TABLE, 1, WRITING));
+	KUNIT_EXPECT_TRUE(test, pte_rdonly(*TABLE));
+	plant(NOTHING);
+	KUNIT_EXPECT_TRUE(test, __kpkeys_add_flags(TABLE, 1, WRITING));
+	KUNIT_EXPECT_FALSE(test, pte_rdonly(*TABLE));
+	plant(0);
+}
+
+static void test_flags_are_those_of_an_access(struct kunit *test)
+{
+	kpkeys_begin_table(TABLE, KPKEYS_LEVEL_PTE);
+	plant(NOTHING);
+	KUNIT_EXPECT_TRUE(test, __kpkeys_add_flags(TABLE, 1, WRITING | PTE_USER));
+	KUNIT_EXPECT_EQ(test, pte_val(*TABLE) & PTE_USER, 0);
+}
+
+static struct kunit_case arm64_cases[] = {
+	KUNIT_CASE(test_split_fills_a_new_table),
+	KUNIT_CASE(test_split_says_the_level),
+	KUNIT_CASE(test_split_maps_no_table),
+	KUNIT_CASE(test_split_maps_no_code),
+	KUNIT_CASE(test_flags_make_no_table_writable),
+	KUNIT_CASE(test_flags_are_those_of_an_access),
+	{}
+};
+
+static struct kunit_suite arm64_suite = {
+	.name = "kpkeys-arm64",
+	.init = arm64_test_init,
+	.exit = arm64_test_exit,
+	.test_cases = arm64_cases,
+};
+
+kunit_test_suite(arm64_suite);
