@@ -78,6 +78,7 @@ BOOTS = (
         "memory-hotplug",
         "memory comes near and far, and goes",
         "stress,memhotplug,memhotplug-far",
+        nodes=2,  # the first one's memory is then on both sides of the other's
         max_memory=720896,
         la57=False,  # for a new top-level entry
         append="page_poison=1",  # freeing a keyed page writes to it

@@ -155,17 +155,27 @@ static unsigned long check_entry(struct kpkeys_check *check, unsigned long pfn)
 	return end - pfn;
 }
 
-static void check_memory(struct kpkeys_check *check)
+/* Nodes' spans may overlap, so nodes are not gone through one by one. */
+static unsigned long end_of_memory(void)
 {
-	unsigned long pfn;
+	unsigned long end = 0;
 	int nid;
 
-	for_each_online_node(nid) {
-		pfn = node_start_pfn(nid);
-		while (pfn < node_end_pfn(nid)) {
-			pfn += pfn_valid(pfn) ? check_entry(check, pfn) : 1;
-			touch_nmi_watchdog();
-		}
+	for_each_online_node(nid)
+		end = max(end, node_end_pfn(nid));
+	return end;
+}
+
+static void check_memory(struct kpkeys_check *check)
+{
+	unsigned long pfn = 0, end = end_of_memory();
+
+	while (pfn < end) {
+		if (pfn_valid(pfn))
+			pfn += check_entry(check, pfn);
+		else
+			pfn = ALIGN(pfn + 1, PAGES_PER_SUBSECTION);
+		touch_nmi_watchdog();
 	}
 }
 
@@ -176,12 +186,19 @@ static bool is_below(int level, int parent)
 			 (level < parent && parent == KPKEYS_LEVEL_PGD));
 }
 
+static unsigned int bucket(unsigned long pfn)
+{
+	return hash_long(pfn, KPKEYS_CHECK_BITS);
+}
+
 static void check_link(struct kpkeys_check *check, unsigned long pfn, int parent)
 {
 	int level = kpkeys_table_level(pfn);
 
-	if (kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
+	if (kpkeys_table_links(pfn) == KPKEYS_LINK_ONE) {
 		check->links += hash_long(pfn, BITS_PER_LONG);
+		check->left_over[bucket(pfn)] += pfn;
+	}
 	if (is_below(level, parent))
 		return;
 	check->mislinked++;
@@ -227,8 +244,10 @@ static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 	int level = kpkeys_table_level(pfn), i;
 
 	if (level && level < KPKEYS_LEVEL_PGD &&
-	    kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
+	    kpkeys_table_links(pfn) == KPKEYS_LINK_ONE) {
 		check->linked += hash_long(pfn, BITS_PER_LONG);
+		check->left_over[bucket(pfn)] -= pfn;
+	}
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		if (!leads_to_table(entry[i], level))
 			check_leaf(check, entry[i], level);
@@ -247,23 +266,37 @@ static unsigned long next_frame(unsigned long pfn)
 	return pfn + 1;
 }
 
+/* Which tables have too many links, or too few: all, unless two are in one bucket. */
+static void find_left_over(struct kpkeys_check *check)
+{
+	long pfn;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(check->left_over); i++) {
+		pfn = check->left_over[i];
+		if (!pfn)
+			continue;
+		check->mislinked++;
+		finding(check, "LINKS", abs(pfn), kpkeys_table_level(abs(pfn)),
+			pfn < 0 ? "no table" : "several");
+	}
+}
+
 /* Two sums over hashed page frames differ unless the same frames are in both. */
 static void check_links(struct kpkeys_check *check)
 {
-	unsigned long pfn;
-	int nid;
+	unsigned long pfn, end = end_of_memory();
 
-	for_each_online_node(nid) {
-		for (pfn = node_start_pfn(nid); pfn < node_end_pfn(nid);
-		     pfn = next_frame(pfn))
-			if (kpkeys_table_level(pfn))
-				check_entries(check, pfn);
-		touch_nmi_watchdog();
+	for (pfn = 0; pfn < end; pfn = next_frame(pfn)) {
+		if (kpkeys_table_level(pfn))
+			check_entries(check, pfn);
+		if (!(pfn % KPKEYS_FRAMES_PER_PAGE))
+			touch_nmi_watchdog();
 	}
 	if (check->links == check->linked)
 		return;
-	check->mislinked++;
-	finding(check, "LINKS", 0, 0, "all");
+	find_left_over(check);
+	check->mislinked += !check->mislinked;
 }
 
 /* Memory of the page allocator may become a table at any time. */

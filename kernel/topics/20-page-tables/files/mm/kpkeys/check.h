@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 
 #define KPKEYS_MAX_FINDINGS	20
+#define KPKEYS_CHECK_BITS	6
 
 struct kpkeys_finding {
 	const char	*what;
@@ -21,8 +22,9 @@ struct kpkeys_finding {
  * @misrooted: mms whose top-level table is not the one of their record
  * @links: sum over entries that lead to tables that one entry may lead to
  * @linked: sum over these tables
- * @mislinked: entries that lead to no linked table of the next level, and one
- *	more if @links and @linked differ
+ * @left_over: page frames of the former less those of the latter, by bucket()
+ * @mislinked: entries that lead to no linked table of the next level, and
+ *	tables to which more or fewer than one lead
  * @mismapped: entries that map what they must not
  * @ptp_total: page-table pages seen, shared ones each time
  * @ptp_unkeyed: of them, without the key in some alias
@@ -48,6 +50,7 @@ struct kpkeys_check {
 	bool			ok;
 	unsigned long		misentered, misrooted, lost;
 	unsigned long		links, linked, mislinked, mismapped;
+	long			left_over[1 << KPKEYS_CHECK_BITS];
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
 	unsigned long		pool_free, pool_used, headers, boot, state;

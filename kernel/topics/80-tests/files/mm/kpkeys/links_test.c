@@ -308,7 +308,7 @@ static void test_new_table_is_empty(struct kunit *test)
 			    NULL);
 }
 
-static void expect_findings(struct kunit *test, bool found)
+static struct kpkeys_check *expect_findings(struct kunit *test, bool found)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
 						   GFP_KERNEL);
@@ -317,6 +317,19 @@ static void expect_findings(struct kunit *test, bool found)
 	kpkeys_check(check);
 	KUNIT_EXPECT_EQ(test, check->mislinked || check->mismapped, found);
 	KUNIT_EXPECT_EQ(test, check->ok, !found);
+	return check;
+}
+
+/* Which table has more links than one, or fewer. */
+static void expect_left_over(struct kunit *test, unsigned long pfn, const char *links)
+{
+	struct kpkeys_check *check = expect_findings(test, true);
+	unsigned int last = check->nr_findings - 1;
+
+	KUNIT_ASSERT_NE(test, check->nr_findings, 0);
+	KUNIT_EXPECT_STREQ(test, check->finding[last].what, "LINKS");
+	KUNIT_EXPECT_EQ(test, check->finding[last].pfn, pfn);
+	KUNIT_EXPECT_STREQ(test, check->finding[last].name, links);
 }
 
 static void plant(pmd_t *pmdp, u64 value)
@@ -347,10 +360,14 @@ static void test_checker_sees_links(struct kunit *test)
 	unused = unused_entry(pmdp);
 	KUNIT_ASSERT_NOT_NULL(test, unused);
 	plant(unused, pmd_val(*pmdp));
-	expect_findings(test, true);
+	expect_left_over(test, kpkeys_table_pfn(pmd_val(*pmdp)), "several");
 	plant(unused, to_child());
 	expect_findings(test, true);
 	plant(unused, 0);
+	KUNIT_EXPECT_TRUE(test, takes_pmd(0));
+	/* Its parent is none that anything leads to. */
+	expect_left_over(test, page_to_pfn(child), "no table");
+	empty(0);
 	expect_findings(test, false);
 	vfree(area);
 }
