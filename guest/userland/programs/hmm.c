@@ -66,9 +66,13 @@ static void to_device_and_back(char *memory)
 static void exclusive(char *memory)
 {
 	number_pages(memory, SIZE, 4);
+	check(ask(EXCLUSIVE, memory) >= 0 && pages_numbered(mirror, SIZE, 4), "exclusive access");
+	/* It refuses where a page is exclusive. */
+	check(ask(CHECK_EXCLUSIVE, memory) < 0 && errno == EPERM, "it is not exclusive");
+	check(pages_numbered(memory, SIZE, 4), "content that is not exclusive any more");
+	check(ask(CHECK_EXCLUSIVE, memory) >= 0, "it is still exclusive");
+	check(ask(EXCLUSIVE, memory) >= 0, "exclusive access again");
 	number_pages(mirror, SIZE, 5);
-	check(ask(EXCLUSIVE, memory) >= 0, "exclusive access");
-	check(ask(CHECK_EXCLUSIVE, memory) >= 0, "it is not exclusive");
 	check(ask(WRITE_BY_DEVICE, memory) == PAGES, "the device's writes");
 	check(pages_numbered(memory, SIZE, 5), "content that the device wrote");
 	number_pages(memory, SIZE, 6);
