@@ -135,7 +135,8 @@ struct jitgate_request {
 /*
  * An area. Any number of threads may open, close and run the same one; two that
  * grow it, or one that grows it and another that asks for its size, have to agree
- * among themselves.
+ * among themselves. It lies in memory that is read-only. A pointer to anything else,
+ * or to an area that was freed, is refused wherever memory would be changed by it.
  */
 struct jitgate_area;
 
@@ -150,7 +151,7 @@ struct jitgate_area;
  * -EINVAL for a size of 0, unknown flags, a reserve smaller than the size, or a
  * @near_to without a @reach;
  * -ENOSPC when nothing that large is free within reach;
- * -ENOMEM without memory;
+ * -ENOMEM without memory, or with 65536 areas;
  * -EACCES, -EPERM when the system forbids to make memory executable.
  */
 JITGATE_API int jitgate_area_new(struct jitgate_area **area,
@@ -161,7 +162,8 @@ JITGATE_API int jitgate_area_new(struct jitgate_area **area,
  * @area: the area.
  * @size: bytes to have afterwards; less than it has is no change.
  *
- * Return: 0, -ENOSPC beyond the reserve, -ENOMEM, -EACCES or -EPERM.
+ * Return: 0, -ENOSPC beyond the reserve, -EINVAL when it is no area, -ENOMEM,
+ * -EACCES or -EPERM.
  */
 JITGATE_API int jitgate_area_grow(struct jitgate_area *area, size_t size);
 
@@ -169,12 +171,13 @@ JITGATE_API int jitgate_area_grow(struct jitgate_area *area, size_t size);
  * jitgate_area_free() - unmap an area.
  * @area: the area, or NULL.
  *
- * No thread may run its code or have it open. Return: 0, or -EBUSY, with
- * mprotect() only, when a thread has it open.
+ * No thread may run its code or have it open. Return: 0; -EBUSY, with mprotect()
+ * only, when a thread has it open; -EINVAL when it is no area; -ENOMEM when the
+ * kernel has no memory to forget it with: it is still there then.
  */
 JITGATE_API int jitgate_area_free(struct jitgate_area *area);
 
-/** jitgate_area_start() - first byte of @area. */
+/** jitgate_area_start() - first byte of @area; NULL when it is none. */
 JITGATE_API void *jitgate_area_start(const struct jitgate_area *area);
 /** jitgate_area_size() - bytes of @area that may be used. */
 JITGATE_API size_t jitgate_area_size(const struct jitgate_area *area);
@@ -192,6 +195,7 @@ JITGATE_API size_t jitgate_area_reserve(const struct jitgate_area *area);
  *
  * Return: the state before, which jitgate_close() takes: 0 was closed, more was
  * open. With mprotect() also
+ * -EINVAL when it is no area;
  * -EMFILE when this thread has 8 areas open;
  * -EOVERFLOW 2^30 deep;
  * -ENOMEM or another error of mprotect(). With keys it cannot fail.

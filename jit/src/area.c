@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Areas: made, grown, freed. */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 #include "internal.h"
 
-struct jitgate_area *all_areas;
 size_t area_count;
 
 static size_t whole_pages(size_t size)
@@ -29,70 +27,88 @@ static int look_at(const struct jitgate_request *request)
 	return request->near_to && !request->reach ? -EINVAL : 0;
 }
 
-static int commit(struct jitgate_area *area, size_t size)
+static int commit_new(unsigned char *start, size_t size)
 {
-	unsigned char *start = area->base + area->size;
-	size_t more = size - area->size;
-	int error;
-
 	if (have_key())
-		error = pkey_commit(start, more, DECISION->key);
-	else
-		error = pages_commit(area, start, more);
-	if (!error)
-		area->size = size;
-	return error;
+		return pkey_commit(start, size, DECISION->key);
+	return pages_commit(start, size, PROT_READ | PROT_EXEC);
+}
+
+static void unmap(const struct jitgate_area *area)
+{
+	count_call();
+	munmap(area->base, area->reserve);
 }
 
 static int map_area(struct jitgate_area *area, const struct jitgate_request *request)
 {
-	size_t size = whole_pages(request->size);
 	int error;
 
+	area->size = whole_pages(request->size);
 	area->flags = request->flags;
-	area->reserve = request->reserve ? whole_pages(request->reserve) : size;
+	area->reserve = request->reserve ? whole_pages(request->reserve) : area->size;
 	area->base = place_area(request, area->reserve, &error);
 	if (error)
 		return error;
-	error = commit(area, size);
-	if (error) {
-		count_call();
-		munmap(area->base, area->reserve);
-	}
+	error = commit_new(area->base, area->size);
+	if (error)
+		unmap(area);
 	return error;
 }
 
-static void enlist(struct jitgate_area *area)
+static int enlist(struct jitgate_area **area, const struct jitgate_area *record)
 {
 	struct held_lock lock;
+	int error;
 
 	lock_take(&lock);
-	area->next = all_areas;
-	all_areas = area;
-	area_count++;
+	error = vault_add(area, record);
+	if (!error)
+		area_count++;
 	lock_drop(&lock);
+	return error;
 }
 
 int jitgate_area_new(struct jitgate_area **area, const struct jitgate_request *request)
 {
-	struct jitgate_area *made;
+	struct jitgate_area record = { .was_used = 1 }, *made;
 	int error = look_at(request);
 
 	if (!error && !decided())
 		error = jitgate_init(JITGATE_AUTO);
+	if (!error)
+		error = map_area(&record, request);
 	if (error)
 		return error;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return -ENOMEM;
-	error = map_area(made, request);
-	if (error) {
-		free(made);
+	error = enlist(&made, &record);
+	if (error)
+		unmap(&record);
+	else
+		*area = made;
+	return error;
+}
+
+static int commit_more(const struct jitgate_area *area, size_t more)
+{
+	unsigned char *start = area->base + area->size;
+
+	if (have_key())
+		return pkey_commit(start, more, DECISION->key);
+	return pages_commit(start, more, pages_prot(area));
+}
+
+static int grow(struct jitgate_area *area, size_t size)
+{
+	struct jitgate_area record = *area;
+	int error = commit_more(area, size - area->size);
+
+	record.size = size;
+	if (error)
 		return error;
-	}
-	enlist(made);
-	*area = made;
-	return 0;
+	error = vault_write(area, &record);
+	if (error)
+		pages_commit(area->base + area->size, size - area->size, PROT_NONE);
+	return error;
 }
 
 int jitgate_area_grow(struct jitgate_area *area, size_t size)
@@ -100,59 +116,59 @@ int jitgate_area_grow(struct jitgate_area *area, size_t size)
 	struct held_lock lock;
 	int error = 0;
 
-	if (size > area->reserve)
-		return -ENOSPC;
 	lock_take(&lock);
-	size = whole_pages(size);
-	if (size > area->size)
-		error = commit(area, size);
+	if (!is_area(area))
+		error = -EINVAL;
+	else if (size > area->reserve)
+		error = -ENOSPC;
+	else if (whole_pages(size) > area->size)
+		error = grow(area, whole_pages(size));
 	lock_drop(&lock);
 	return error;
 }
 
-static void delist(const struct jitgate_area *area)
+static int delist(struct jitgate_area *area, struct jitgate_area *record)
 {
-	struct jitgate_area **link = &all_areas;
+	int error;
 
-	while (*link && *link != area)
-		link = &(*link)->next;
-	if (*link) {
-		*link = area->next;
+	if (!is_area(area))
+		return -EINVAL;
+	if (upkeep_of(area)->openers)
+		return -EBUSY;
+	*record = *area;
+	error = vault_remove(area);
+	if (!error)
 		area_count--;
-	}
+	return error;
 }
 
 int jitgate_area_free(struct jitgate_area *area)
 {
+	struct jitgate_area record;
 	struct held_lock lock;
-	bool busy;
+	int error;
 
 	if (!area)
 		return 0;
 	lock_take(&lock);
-	busy = area->openers;
-	if (!busy)
-		delist(area);
+	error = delist(area, &record);
 	lock_drop(&lock);
-	if (busy)
-		return -EBUSY;
-	count_call();
-	munmap(area->base, area->reserve);
-	free(area);
-	return 0;
+	if (!error)
+		unmap(&record);
+	return error;
 }
 
 void *jitgate_area_start(const struct jitgate_area *area)
 {
-	return area->base;
+	return is_area(area) ? area->base : NULL;
 }
 
 size_t jitgate_area_size(const struct jitgate_area *area)
 {
-	return area->size;
+	return is_area(area) ? area->size : 0;
 }
 
 size_t jitgate_area_reserve(const struct jitgate_area *area)
 {
-	return area->reserve;
+	return is_area(area) ? area->reserve : 0;
 }

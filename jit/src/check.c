@@ -28,7 +28,7 @@ static const char *judge_used(const struct jitgate_area *area, const struct mapp
 {
 	if (have_key() && key != DECISION->key)
 		return "has not the key";
-	if (area->openers)
+	if (upkeep_of(area)->openers)
 		return NULL;
 	if (strncmp(mapping->permissions, have_key() ? "rwx" : "r-x", 3))
 		return "has other permissions";
@@ -61,7 +61,7 @@ static void check_part(struct checker *checker, struct jitgate_area *area,
 
 	if (start >= end)
 		return;
-	area->seen += end - start;
+	upkeep_of(area)->seen += end - start;
 	what = used ? judge_used(area, mapping, key) : judge_reserve(mapping);
 	if (what)
 		complain(checker, start, end - start, what);
@@ -71,7 +71,7 @@ static void check_mapping(struct checker *checker, const struct mapping *mapping
 {
 	struct jitgate_area *area;
 
-	for (area = all_areas; area; area = area->next) {
+	for (area = next_area(NULL); area; area = next_area(area)) {
 		check_part(checker, area, mapping, key, true);
 		check_part(checker, area, mapping, key, false);
 	}
@@ -103,8 +103,8 @@ static void check_holes(struct checker *checker)
 {
 	struct jitgate_area *area;
 
-	for (area = all_areas; area; area = area->next)
-		if (area->seen < area->reserve)
+	for (area = next_area(NULL); area; area = next_area(area))
+		if (upkeep_of(area)->seen < area->reserve)
 			complain(checker, (uintptr_t)area->base, area->reserve,
 				 "is not all mapped");
 }
@@ -117,8 +117,8 @@ static int check_all(struct checker *checker)
 
 	if (error)
 		return error;
-	for (area = all_areas; area; area = area->next)
-		area->seen = 0;
+	for (area = next_area(NULL); area; area = next_area(area))
+		upkeep_of(area)->seen = 0;
 	check_mappings(checker, &lines);
 	lines_close(&lines);
 	if (have_key() && !checker->keys_told)

@@ -44,6 +44,12 @@ static int decide(enum jitgate_use use)
 
 	if (reason && use == JITGATE_ALWAYS)
 		return -reason;
+	DECISION->vault = vault_map();
+	if (!DECISION->vault) {
+		if (!reason)
+			pkey_give_back(key);
+		return -ENOMEM;
+	}
 	if (reason)
 		decide_for(JITGATE_MPROTECT, -1, reason);
 	else

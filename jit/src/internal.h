@@ -11,21 +11,24 @@
 
 #include "jitgate.h"
 
+/* In the vault, which is read-only; free without a base. */
 struct jitgate_area {
 	unsigned char *base;
 	size_t size;
 	size_t reserve;
 	unsigned int flags;
-	unsigned int openers;	/* threads that have it open; mprotect() only */
-	size_t seen;		/* used by jitgate_check() */
-	struct jitgate_area *next;
+	unsigned int was_used;
 };
+
+#define MOST_AREAS	65536	/* about as many mappings as Linux gives to a process */
+#define VAULT_SIZE	(MOST_AREAS * sizeof(struct jitgate_area))
 
 /* decision.c: read-only once it is made */
 struct decision {
 	atomic_int backend;
 	int key;
 	int reason;
+	struct jitgate_area *vault;
 };
 
 #define DECISION (&decision_page.decision)
@@ -79,21 +82,40 @@ static inline void count_call(void)
 /* pkey.c: all of it only where there is a key, but for the first two */
 int pkey_probe(int *key);
 void pkey_give_back(int key);
+int pkey_protect(void *start, size_t size, int prot, int key);
 int pkey_commit(void *start, size_t size, int key);
+/* Opens for a moment, with signals blocked, also for a thread that is older than the key. */
+uint64_t pkey_gate_borrow(void);
+void pkey_gate_return(uint64_t rights);
 int pkey_gate_state(void);
 int pkey_gate_open(void);
 void pkey_gate_close(void);
 void pkey_gate_attach(void);
 
 /* pages.c: permissions of pages, and threads that have areas open by them */
-int pages_commit(struct jitgate_area *area, unsigned char *start, size_t size);
+int pages_commit(unsigned char *start, size_t size, int prot);
+int pages_prot(const struct jitgate_area *area);
 int pages_state(const struct jitgate_area *area);
 int pages_set_state(struct jitgate_area *area, int state);
-void pages_after_fork(struct jitgate_area *areas);
+void pages_after_fork(void);
 
 /* area.c: under the lock */
-extern struct jitgate_area *all_areas;
 extern size_t area_count;
+
+/* vault.c: all but is_area() under the lock, or before there is a decision */
+struct upkeep {
+	unsigned int openers;	/* threads that have it open; mprotect() only */
+	size_t seen;		/* used by jitgate_check() */
+};
+
+struct jitgate_area *vault_map(void);
+int vault_add(struct jitgate_area **area, const struct jitgate_area *record);
+int vault_write(struct jitgate_area *area, const struct jitgate_area *record);
+int vault_remove(struct jitgate_area *area);
+bool is_area(const struct jitgate_area *area);
+/* The first one after NULL. */
+struct jitgate_area *next_area(struct jitgate_area *area);
+struct upkeep *upkeep_of(const struct jitgate_area *area);
 
 /* place.c */
 size_t page_size(void);

@@ -49,7 +49,7 @@ static void after_fork(void)
 static void in_child(void)
 {
 	if (decided() && !have_key())
-		pages_after_fork(all_areas);
+		pages_after_fork();
 	after_fork();
 }
 

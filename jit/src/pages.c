@@ -40,19 +40,24 @@ static struct depth *free_depth(void)
 	return NULL;
 }
 
-static int prot_of(const struct jitgate_area *area)
+int pages_prot(const struct jitgate_area *area)
 {
-	if (!area->openers)
+	if (!upkeep_of(area)->openers)
 		return PROT_READ | PROT_EXEC;
 	if (area->flags & JITGATE_SHARED_RUN)
 		return PROT_READ | PROT_WRITE | PROT_EXEC;
 	return PROT_READ | PROT_WRITE;
 }
 
-int pages_commit(struct jitgate_area *area, unsigned char *start, size_t size)
+int pages_commit(unsigned char *start, size_t size, int prot)
 {
 	count_call();
-	return mprotect(start, size, prot_of(area)) ? -errno : 0;
+	return mprotect(start, size, prot) ? -errno : 0;
+}
+
+static int commit_all(const struct jitgate_area *area)
+{
+	return pages_commit(area->base, area->size, pages_prot(area));
 }
 
 int pages_state(const struct jitgate_area *area)
@@ -64,15 +69,16 @@ int pages_state(const struct jitgate_area *area)
 
 static int open_pages(struct jitgate_area *area, int state)
 {
+	struct upkeep *kept = upkeep_of(area);
 	struct depth *entry = free_depth();
 	int error = 0;
 
 	if (!entry)
 		return -EMFILE;
-	if (!area->openers++)
-		error = pages_commit(area, area->base, area->size);
+	if (!kept->openers++)
+		error = commit_all(area);
 	if (error) {
-		area->openers--;
+		kept->openers--;
 		return error;
 	}
 	entry->area = area;
@@ -83,9 +89,9 @@ static int open_pages(struct jitgate_area *area, int state)
 static int close_pages(struct jitgate_area *area, struct depth *entry)
 {
 	entry->depth = 0;
-	if (--area->openers)
+	if (--upkeep_of(area)->openers)
 		return 0;
-	return pages_commit(area, area->base, area->size);
+	return commit_all(area);
 }
 
 /*
@@ -99,6 +105,8 @@ int pages_set_state(struct jitgate_area *area, int state)
 	struct held_lock lock;
 	int error = 0;
 
+	if (!is_area(area))
+		return -EINVAL;
 	if (state > DEEPEST)
 		return -EOVERFLOW;
 	if (entry && state) {
@@ -114,14 +122,15 @@ int pages_set_state(struct jitgate_area *area, int state)
 }
 
 /* The threads of the parent are not there: only this one's scopes count. */
-void pages_after_fork(struct jitgate_area *areas)
+void pages_after_fork(void)
 {
+	struct jitgate_area *area;
 	unsigned int before;
 
-	for (; areas; areas = areas->next) {
-		before = areas->openers;
-		areas->openers = pages_state(areas) ? 1 : 0;
-		if (before && !areas->openers)
-			pages_commit(areas, areas->base, areas->size);
+	for (area = next_area(NULL); area; area = next_area(area)) {
+		before = upkeep_of(area)->openers;
+		upkeep_of(area)->openers = pages_state(area) ? 1 : 0;
+		if (before && !upkeep_of(area)->openers)
+			commit_all(area);
 	}
 }

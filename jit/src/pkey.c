@@ -16,10 +16,15 @@ static void set_rights(int key, unsigned int bits)
 	thread_counts.register_writes++;
 }
 
-int pkey_commit(void *start, size_t size, int key)
+int pkey_protect(void *start, size_t size, int prot, int key)
 {
 	count_call();
-	return syscall(SYS_pkey_mprotect, start, size, ALL_RIGHTS, key) ? -errno : 0;
+	return syscall(SYS_pkey_mprotect, start, size, prot, key) ? -errno : 0;
+}
+
+int pkey_commit(void *start, size_t size, int key)
+{
+	return pkey_protect(start, size, ALL_RIGHTS, key);
 }
 
 /* Filters may allow to take a key and forbid to use it. */
@@ -89,4 +94,18 @@ void pkey_gate_attach(void)
 {
 	if (rights_of(rights_read(), DECISION->key) != RIGHTS_CLOSED)
 		set_rights(DECISION->key, RIGHTS_CLOSED);
+}
+
+uint64_t pkey_gate_borrow(void)
+{
+	rights_t before = rights_read();
+
+	set_rights(DECISION->key, RIGHTS_OPEN);
+	return before;
+}
+
+void pkey_gate_return(uint64_t rights)
+{
+	rights_write(rights);
+	thread_counts.register_writes++;
 }

@@ -36,6 +36,9 @@
 	X(decided_once)			\
 	X(environment)			\
 	X(sealed_decision)		\
+	X(forged_area)			\
+	X(forged_record)		\
+	X(freed_area)			\
 	X(keys_taken)			\
 	X(filtered_alloc)		\
 	X(no_such_call)			\
