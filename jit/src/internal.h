@@ -3,6 +3,10 @@
 #ifndef JITGATE_INTERNAL_H
 #define JITGATE_INTERNAL_H
 
+#ifndef __linux__
+#error jitgate is for Linux: no other system has its system calls
+#endif
+
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -60,6 +64,7 @@ static inline bool decided(void)
 /* lock.c: held by no signal handler, nor when one can run */
 struct held_lock {
 	sigset_t signals;
+	int cancelling;
 };
 
 void lock_take(struct held_lock *lock);

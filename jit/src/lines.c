@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -13,15 +14,21 @@ int lines_open(struct lines *lines, const char *path)
 {
 	lines->have = 0;
 	lines->next = 0;
+	/* Or the file would stay open. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &lines->cancelling);
 	count_call();
 	lines->fd = open(path, O_RDONLY | O_CLOEXEC);
-	return lines->fd < 0 ? -errno : 0;
+	if (lines->fd >= 0)
+		return 0;
+	pthread_setcancelstate(lines->cancelling, NULL);
+	return -errno;
 }
 
 void lines_close(struct lines *lines)
 {
 	count_call();
 	close(lines->fd);
+	pthread_setcancelstate(lines->cancelling, NULL);
 }
 
 static int next_letter(struct lines *lines)

@@ -9,6 +9,7 @@
 
 struct lines {
 	int fd;
+	int cancelling;
 	size_t have, next;
 	char buffer[4096];
 };

@@ -13,10 +13,12 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct held_lock forking;
 
+/* A thread that were cancelled while it has the lock would never give it back. */
 void lock_take(struct held_lock *lock)
 {
 	sigset_t all;
 
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &lock->cancelling);
 	sigfillset(&all);
 	count_call();
 	pthread_sigmask(SIG_BLOCK, &all, &lock->signals);
@@ -28,6 +30,7 @@ void lock_drop(struct held_lock *lock)
 	pthread_mutex_unlock(&mutex);
 	count_call();
 	pthread_sigmask(SIG_SETMASK, &lock->signals, NULL);
+	pthread_setcancelstate(lock->cancelling, NULL);
 }
 
 static void before_fork(void)

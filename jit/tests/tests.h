@@ -25,6 +25,7 @@
 	X(older_thread)			\
 	X(newer_thread)			\
 	X(thread_born_in_scope)		\
+	X(cancelled_thread)		\
 	X(runs_beside_scope)		\
 	X(random_threads)		\
 	X(forked)			\
