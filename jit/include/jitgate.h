@@ -26,7 +26,7 @@ extern "C" {
 #define JITGATE_API
 #endif
 
-#define JITGATE_VERSION	0x000100	/* 0.1.0 */
+#define JITGATE_VERSION	0x000200	/* 0.2.0 */
 
 /** enum jitgate_use - whether to use protection keys. */
 enum jitgate_use {

@@ -10,6 +10,7 @@ library=$(dirname "$(find "$work/usr" -name libjitgate.a)")
 # The prefix of the build is in jitgate.pc; this is another one.
 sed -i "s|^prefix=.*|prefix=$work/usr|" "$library/pkgconfig/jitgate.pc"
 if command -v pkg-config >/dev/null; then
+	PKG_CONFIG_PATH=$library/pkgconfig pkg-config --exact-version=0.2.0 jitgate
 	flags=$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --cflags --libs jitgate)
 	static=$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --static --cflags --libs jitgate)
 else
