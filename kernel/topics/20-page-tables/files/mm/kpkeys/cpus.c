@@ -11,7 +11,7 @@
 #include "internal.h"
 
 /* Whoever asks for less than all, asks nr_cpu_ids, which is ordinary memory. */
-static bool is_area(unsigned long offset)
+static __always_inline bool is_area(unsigned long offset)
 {
 	unsigned int cpu;
 
@@ -22,12 +22,16 @@ static bool is_area(unsigned long offset)
 	return false;
 }
 
-static noinline bool take_area(unsigned long offset, u64 id)
+/* Another CPU may change a stack at any time, so it is asked again. */
+static noinline __flatten bool take_area(unsigned long offset, u64 id)
 {
-	u64 *owner = SHIFT_PERCPU_PTR(&kpkeys_cpu.owner, offset), old;
+	u64 old;
 
 	guard(kpkeys_hardened_pgtables)();
-	old = cmpxchg(owner, 0, id);
+	kpkeys_reread(offset);
+	if (!is_area(offset))
+		return false;
+	old = cmpxchg(SHIFT_PERCPU_PTR(&kpkeys_cpu.owner, offset), 0, id);
 	return !old || old == id;
 }
 

@@ -24,13 +24,16 @@ static int mode_open(struct inode *inode, struct file *file)
 }
 
 /* Only ever tightened: whoever can write here can also log and reboot. */
-static int set_mode(int mode)
+static noinline __flatten int set_mode(int mode)
 {
 	if (mode < 0)
 		return -EINVAL;
-	if (kpkeys_state.mode == KPKEYS_OFF || mode < (int)kpkeys_state.mode)
-		return -EPERM;
 	guard(kpkeys_hardened_pgtables)();
+	/* An interrupt that came ahead had it on its stack. */
+	kpkeys_reread(mode);
+	if (kpkeys_state.mode == KPKEYS_OFF || mode < (int)kpkeys_state.mode ||
+	    mode >= (int)ARRAY_SIZE(kpkeys_mode_names))
+		return -EPERM;
 	kpkeys_state.mode = mode;
 	return 0;
 }

@@ -451,6 +451,19 @@ static u8 *new_page(void)
 	return page && kpkeys_table_keep(page) ? page : NULL;
 }
 
+/* Kept and entered at once: which page it is, and where, is on a stack until then. */
+static noinline __flatten bool enter_frames(unsigned long index, u8 *page)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(index);
+	kpkeys_reread(page);
+	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] != kpkeys_no_frames ||
+	    !kpkeys_table_keep_new(page))
+		return false;
+	WRITE_ONCE(kpkeys_frames.page[index], page);
+	return true;
+}
+
 static int add_frames(unsigned long pfn, unsigned long end)
 {
 	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
@@ -461,11 +474,9 @@ static int add_frames(unsigned long pfn, unsigned long end)
 			return -ERANGE;
 		if (kpkeys_frames.page[index] != kpkeys_no_frames)
 			continue;
-		page = new_page();
-		if (!page)
+		page = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+		if (!page || !enter_frames(index, page))
 			return -ENOMEM;
-		guard(kpkeys_hardened_pgtables)();
-		kpkeys_frames.page[index] = page;
 	}
 	return 0;
 }

@@ -297,9 +297,11 @@ void kpkeys_bury_later(void)
 
 static noinline __flatten void retire(unsigned int nr)
 {
-	struct kpkeys_root *root = __kpkeys_root_at(nr);
+	struct kpkeys_root *root;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(nr);
+	root = __kpkeys_root_at(nr);
 	take_from_chain(nr);
 	root->mm = NOBODY;
 	kpkeys_state.roots_gone++;

@@ -46,8 +46,6 @@ static __always_inline bool kpkeys_are_entries(const void *entry, unsigned int n
 		(is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE));
 }
 
-extern bool kpkeys_processes_run;
-
 /*
  * Is an entry not for a process, which has the table? A table that is not linked
  * may become one of the kernel, which runs text, and nothing else.

@@ -82,6 +82,16 @@ static void test_split_maps_no_code(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[3]));
 }
 
+/* Nor does the section that writes keys take one away, whatever it was told. */
+static void test_table_keeps_its_key(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)TABLE;
+
+	KUNIT_EXPECT_NE(test, 0, arch_kpkeys_set_pkey(addr, 1, KPKEYS_PKEY_DEFAULT, false));
+	KUNIT_EXPECT_NE(test, 0, arch_kpkeys_set_pkey(addr, 1, KPKEYS_PKEY_STATE, false));
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey(addr), KPKEYS_PKEY_PGTABLES);
+}
+
 static void plant(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
@@ -113,6 +123,7 @@ static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_split_says_the_level),
 	KUNIT_CASE(test_split_maps_no_table),
 	KUNIT_CASE(test_split_maps_no_code),
+	KUNIT_CASE(test_table_keeps_its_key),
 	KUNIT_CASE(test_flags_make_no_table_writable),
 	KUNIT_CASE(test_flags_are_those_of_an_access),
 	{}

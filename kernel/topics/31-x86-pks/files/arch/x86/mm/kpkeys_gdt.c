@@ -13,6 +13,8 @@
 #include <asm/segment.h>
 #include <asm/topology.h>
 
+#include "kpkeys/internal.h"
+
 /* Words of a descriptor */
 #define LIMIT		(0xffffUL | 0xfUL << 48)
 #define PRESENT		BIT_ULL(47)
@@ -20,7 +22,7 @@
 
 #define gdt_word(entry)	(*(u64 __percpu *)&gdt_page.gdt[entry])
 
-static u64 limit_bits(u64 limit)
+static __always_inline u64 limit_bits(u64 limit)
 {
 	return (limit & 0xffff) | (limit & 0xf0000) << 32;
 }
@@ -75,9 +77,12 @@ void kpkeys_load_gdt(void)
  */
 void kpkeys_load_tr(void)
 {
-	u64 tss = raw_cpu_read(gdt_word(GDT_ENTRY_TSS)) & ~TYPE(0xf);
+	u64 tss;
 
 	guard(kpkeys_hardened_pgtables)();
+	/* Read ahead of the section it would be on the stack of an interrupt. */
+	barrier();
+	tss = raw_cpu_read(gdt_word(GDT_ENTRY_TSS)) & ~TYPE(0xf);
 	raw_cpu_write(gdt_word(GDT_ENTRY_TSS), tss | TYPE(DESC_TSS));
 	asm volatile("lgdt " __percpu_arg([direct]) "\n\t"
 		     "ltr %w[tss]\n\t"
@@ -103,7 +108,9 @@ static __always_inline void load_one(const struct thread_struct *t, const int i)
 	if (unlikely(!kpkeys_is_users(word)) && refuse_tls(t))
 		word = 0;
 	guard(kpkeys_hardened_pgtables)();
-	raw_cpu_write(gdt_word(GDT_ENTRY_TLS_MIN + i), word);
+	kpkeys_reread(word);
+	if (likely(kpkeys_is_users(word) || kpkeys_state.mode == KPKEYS_AUDIT))
+		raw_cpu_write(gdt_word(GDT_ENTRY_TLS_MIN + i), word);
 }
 
 /**
@@ -138,6 +145,12 @@ void kpkeys_set_ldt_size(unsigned int size)
 	raw_cpu_write(gdt_word(GDT_ENTRY_LDT), old | limit_bits((size - 1) & 0xffff));
 }
 
+static __always_inline u64 with_node(u64 word, unsigned long cpudata)
+{
+	return (word & ~limit_bits(~VDSO_CPUNODE_MASK)) |
+	       limit_bits(cpudata & ~VDSO_CPUNODE_MASK);
+}
+
 /**
  * kpkeys_set_node - say which node this CPU is on
  * @cpudata: what vdso_encode_cpunode() gives
@@ -146,12 +159,12 @@ void kpkeys_set_ldt_size(unsigned int size)
  */
 void kpkeys_set_node(unsigned long cpudata)
 {
-	u64 old = raw_cpu_read(gdt_word(GDT_ENTRY_CPUNODE)), word;
+	u64 old = raw_cpu_read(gdt_word(GDT_ENTRY_CPUNODE));
 
-	word = old & ~limit_bits(~VDSO_CPUNODE_MASK);
-	word |= limit_bits(cpudata & ~VDSO_CPUNODE_MASK);
-	if (word == old)
+	if (with_node(old, cpudata) == old)
 		return;
 	guard(kpkeys_hardened_pgtables)();
-	raw_cpu_write(gdt_word(GDT_ENTRY_CPUNODE), word);
+	kpkeys_reread(cpudata);
+	old = raw_cpu_read(gdt_word(GDT_ENTRY_CPUNODE));
+	raw_cpu_write(gdt_word(GDT_ENTRY_CPUNODE), with_node(old, cpudata));
 }

@@ -28,6 +28,8 @@
 #include <asm/sysreg.h>
 #include <asm/tlbflush.h>
 
+#include "kpkeys/internal.h"
+
 
 /**
  * kpkeys_setup_cpu - shut this CPU's gate and have it obeyed
@@ -346,6 +348,21 @@ static bool range_has_pkey(unsigned long addr, unsigned long end, int pkey)
 	return true;
 }
 
+/* What is protected has its key, and gets no other, whatever a stack said. */
+static __always_inline bool may_have_pkey(unsigned long pfn, unsigned long nr, int pkey)
+{
+	enum kpkeys_frame frame;
+
+	if (!kpkeys_processes_run || kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	for (; nr; nr--) {
+		frame = kpkeys_frame(pfn++);
+		if (frame && !kpkeys_frame_has_key(frame, pkey))
+			return false;
+	}
+	return true;
+}
+
 static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long end,
 					       int pkey)
 {
@@ -354,12 +371,16 @@ static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long
 	pte_t *ptep;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(addr);
+	kpkeys_reread(end);
+	kpkeys_reread(pkey);
 	for (; addr < end; addr += size) {
 		ptep = find_leaf(addr, &size);
 		if (!ptep || !IS_ALIGNED(addr, size) || size > end - addr)
 			return -EINVAL;
 		val = pte_val(__ptep_get(ptep));
-		if (val & PTE_CONT)
+		if (val & PTE_CONT ||
+		    !may_have_pkey(pte_pfn(__pte(val)), size >> PAGE_SHIFT, pkey))
 			return -EINVAL;
 		val &= ~PTE_PO_IDX_MASK;
 		val |= FIELD_PREP(PTE_PO_IDX_MASK, pkey);

@@ -18,6 +18,7 @@
 #include <asm/insn.h>
 #include <asm/kpkeys_pauth.h>
 #include <asm/pointer_auth.h>
+#include <asm/stack_pointer.h>
 
 enum kpkeys_pauth_mode kpkeys_pauth_mode __ro_after_init = KPKEYS_PAUTH_KERNEL;
 
@@ -208,6 +209,14 @@ void __init kpkeys_pauth_init(void)
 	hide_kernel_key(current);
 }
 
+/* Where the copy is lies on a stack, and nothing is hidden there. */
+static __always_inline bool is_on_stack(const struct kpkeys_pauth_copy *copy)
+{
+	unsigned long base = current_stack_pointer & ~(THREAD_SIZE - 1);
+
+	return (unsigned long)copy - base <= THREAD_SIZE - sizeof(*copy);
+}
+
 /**
  * kpkeys_pauth_get - the user keys of a task
  * @copy: where to copy them to, with @task filled in
@@ -221,7 +230,8 @@ struct ptrauth_keys_user *kpkeys_pauth_get(struct kpkeys_pauth_copy *copy)
 	if (!kpkeys_pauth_hides_all())
 		return &copy->task->thread.keys_user;
 	scoped_guard(kpkeys_secret) {
-		keys = keys_of(copy->task);
+		kpkeys_reread(copy);
+		keys = is_on_stack(copy) ? keys_of(copy->task) : NULL;
 		if (keys)
 			kpkeys_copy_words(&copy->keys, &keys->user, sizeof(copy->keys));
 	}
@@ -249,7 +259,8 @@ void kpkeys_pauth_put(struct kpkeys_pauth_copy *copy)
 	if (!kpkeys_pauth_hides_all())
 		return;
 	scoped_guard(kpkeys_secret) {
-		keys = keys_of(copy->task);
+		kpkeys_reread(copy);
+		keys = is_on_stack(copy) ? keys_of(copy->task) : NULL;
 		if (keys)
 			kpkeys_copy_words(&keys->user, &copy->keys, sizeof(copy->keys));
 	}
