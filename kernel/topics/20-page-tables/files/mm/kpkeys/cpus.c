@@ -75,3 +75,13 @@ void kpkeys_cpu_leaves(void)
 	raw_cpu_write(kpkeys_cpu.in_use, false);
 	raw_cpu_write(kpkeys_cpu.owner, 0);
 }
+
+/**
+ * kpkeys_cpu_is_gone - has this CPU left, so that nobody waits for it?
+ *
+ * Masks of CPUs are ordinary memory. It shall do nothing but wait to be started.
+ */
+noinstr bool kpkeys_cpu_is_gone(void)
+{
+	return kpkeys_pgtables_enabled() && !raw_cpu_read(kpkeys_cpu.in_use);
+}

@@ -3,6 +3,7 @@
  * KUnit tests: what x86-64 must not believe ordinary memory about, and that the
  * checker finds registers that do not protect.
  */
+#include <linux/delay.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/kpkeys_roots.h>
@@ -11,11 +12,13 @@
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
 
+#include <asm/apic.h>
 #include <asm/cpu_entry_area.h>
 #include <asm/desc.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/mmu_context.h>
 #include <asm/msr.h>
+#include <asm/nmi.h>
 #include <asm/pgtable.h>
 #include <asm/sections.h>
 #include <asm/tlbflush.h>
@@ -378,6 +381,40 @@ static void test_split_asks_in_its_section(struct kunit *test)
 	kpkeys_ptp_free(table, 0);
 }
 
+static atomic_t nmis;
+
+static int count_nmi(unsigned int type, struct pt_regs *regs)
+{
+	atomic_inc(&nmis);
+	return NMI_HANDLED;
+}
+
+static int nmis_here(bool in_use)
+{
+	atomic_set(&nmis, 0);
+	scoped_guard(kpkeys_hardened_pgtables)
+		raw_cpu_write(kpkeys_cpu.in_use, in_use);
+	apic->send_IPI(smp_processor_id(), NMI_VECTOR);
+	mdelay(10);
+	return atomic_read(&nmis);
+}
+
+/* Whether it is there a mask says as well, which anybody can write. */
+static void test_gone_cpu_handles_no_nmi(struct kunit *test)
+{
+	int gone, here;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled());
+	KUNIT_ASSERT_EQ(test, 0, register_nmi_handler(NMI_LOCAL, count_nmi, 0, "kpkeys-test"));
+	scoped_guard(irqsave) {
+		gone = nmis_here(false);
+		here = nmis_here(true);
+	}
+	unregister_nmi_handler(NMI_LOCAL, "kpkeys-test");
+	KUNIT_EXPECT_EQ(test, gone, 0);
+	KUNIT_EXPECT_EQ(test, here, 1);
+}
+
 static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
@@ -389,6 +426,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_refusal_is_not_lost),
 	KUNIT_CASE(test_split_asks_in_its_section),
 	KUNIT_CASE(test_bug_table_is_constant),
+	KUNIT_CASE(test_gone_cpu_handles_no_nmi),
 #ifdef CONFIG_MODIFY_LDT_SYSCALL
 	KUNIT_CASE(test_ldt_is_state),
 	KUNIT_CASE(test_ldt_has_users_segments),
