@@ -3,7 +3,8 @@
 # valgrind.sh TESTS EXAMPLE: every test with mprotect() under memcheck; valgrind has no keys.
 set -eu
 here=$(dirname "$0")
+export UNDER_VALGRIND=1
 valgrind -q --error-exitcode=9 --leak-check=no --suppressions="$here/valgrind.supp" "$1" mprotect 2>&1 | tee valgrind.log
 grep -q '^1\.\.[1-9]' valgrind.log
-! grep -q '^not ok' valgrind.log
+if grep '^not ok' valgrind.log; then exit 1; fi
 valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=all --show-leak-kinds=all "$2" --self-test 400
