@@ -195,10 +195,8 @@ static void check_link(struct kpkeys_check *check, unsigned long pfn, int parent
 {
 	int level = kpkeys_table_level(pfn);
 
-	if (kpkeys_table_links(pfn) == KPKEYS_LINK_ONE) {
-		check->links += hash_long(pfn, BITS_PER_LONG);
+	if (kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
 		check->left_over[bucket(pfn)] += pfn;
-	}
 	if (is_below(level, parent))
 		return;
 	check->mislinked++;
@@ -244,10 +242,8 @@ static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 	int level = kpkeys_table_level(pfn), i;
 
 	if (level && level < KPKEYS_LEVEL_PGD &&
-	    kpkeys_table_links(pfn) == KPKEYS_LINK_ONE) {
-		check->linked += hash_long(pfn, BITS_PER_LONG);
+	    kpkeys_table_links(pfn) == KPKEYS_LINK_ONE)
 		check->left_over[bucket(pfn)] -= pfn;
-	}
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		if (!leads_to_table(entry[i], level))
 			check_leaf(check, entry[i], level);
@@ -266,7 +262,7 @@ static unsigned long next_frame(unsigned long pfn)
 	return pfn + 1;
 }
 
-/* Which tables have too many links, or too few: all, unless two are in one bucket. */
+/* Nothing is left of tables with one link. Of two in a bucket the name is wrong. */
 static void find_left_over(struct kpkeys_check *check)
 {
 	long pfn;
@@ -282,7 +278,6 @@ static void find_left_over(struct kpkeys_check *check)
 	}
 }
 
-/* Two sums over hashed page frames differ unless the same frames are in both. */
 static void check_links(struct kpkeys_check *check)
 {
 	unsigned long pfn, end = end_of_memory();
@@ -293,10 +288,7 @@ static void check_links(struct kpkeys_check *check)
 		if (!(pfn % KPKEYS_FRAMES_PER_PAGE))
 			touch_nmi_watchdog();
 	}
-	if (check->links == check->linked)
-		return;
 	find_left_over(check);
-	check->mislinked += !check->mislinked;
 }
 
 /* Memory of the page allocator may become a table at any time. */

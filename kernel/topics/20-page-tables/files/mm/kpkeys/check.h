@@ -20,9 +20,8 @@ struct kpkeys_finding {
  * @ok: nothing to complain about
  * @misentered: keyed pages that are something else in the table of frames
  * @misrooted: mms whose top-level table is not the one of their record
- * @links: sum over entries that lead to tables that one entry may lead to
- * @linked: sum over these tables
- * @left_over: page frames of the former less those of the latter, by bucket()
+ * @left_over: sums of page frames: of each entry that leads to a table with one
+ *	link, less those of these tables; by bucket()
  * @mislinked: entries that lead to no linked table of the next level, and
  *	tables to which more or fewer than one lead
  * @mismapped: entries that map what they must not
@@ -49,7 +48,7 @@ struct kpkeys_finding {
 struct kpkeys_check {
 	bool			ok;
 	unsigned long		misentered, misrooted, lost;
-	unsigned long		links, linked, mislinked, mismapped;
+	unsigned long		mislinked, mismapped;
 	long			left_over[1 << KPKEYS_CHECK_BITS];
 	unsigned long		ptp_total, ptp_unkeyed;
 	unsigned long		keyed, state_keyed, foreign, aliased;
