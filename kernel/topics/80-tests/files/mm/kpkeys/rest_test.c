@@ -85,6 +85,7 @@ static void test_table_rests_until_forgotten(struct kunit *test)
 }
 
 #define MANY	(3 * KPKEYS_MANY_TABLES)
+#define TRIES	4
 
 static void link_and_free(struct page *page)
 {
@@ -93,20 +94,32 @@ static void link_and_free(struct page *page)
 	kpkeys_ptp_free(page, 0);
 }
 
-/* Many at once are forgotten at once, and the pool does not grow for them. */
-static void test_tables_are_forgotten_together(struct kunit *test)
+static bool many_rest_when_many_were_freed(struct kunit *test)
 {
-	s64 asked = kpkeys_nr_keyings();
 	unsigned int i;
 
 	for (i = 0; i < MANY; i++)
 		link_and_free(new_table(test));
 	for (i = 0; i < HZ && kpkeys_depot_nr_resting() >= KPKEYS_MANY_TABLES; i++)
 		schedule_timeout_uninterruptible(1);
+	return kpkeys_depot_nr_resting() >= KPKEYS_MANY_TABLES;
+}
+
+/*
+ * Many at once are forgotten at once, and the pool does not grow for them. Where a
+ * CPU was in a section when it was asked, they rest until many are gone again.
+ */
+static void test_tables_are_forgotten_together(struct kunit *test)
+{
+	s64 asked = kpkeys_nr_keyings();
+	unsigned int tries = 1;
+
+	while (many_rest_when_many_were_freed(test) && tries < TRIES)
+		tries++;
 	KUNIT_EXPECT_LT(test, kpkeys_depot_nr_resting(), KPKEYS_MANY_TABLES);
 	/* Each time is two: what rests is named, and all CPUs are asked. */
 	KUNIT_EXPECT_LE(test, kpkeys_nr_keyings() - asked,
-			2 * nr_node_ids * (MANY / KPKEYS_SOME_TABLES + 1));
+			2 * nr_node_ids * (tries * MANY / KPKEYS_SOME_TABLES + 1));
 	kpkeys_test_expect_clean(test);
 }
 
