@@ -145,10 +145,10 @@ struct kpkeys_events {
 
 extern const char * const kpkeys_mode_names[KPKEYS_ENFORCE + 1];
 extern struct kpkeys_state kpkeys_state;
+extern struct kpkeys_events kpkeys_events;
 
 /* Until then tables are linked, and get their keys behind that. */
 extern bool kpkeys_processes_run;
-extern struct kpkeys_events kpkeys_events;
 
 #define __KPKEYS_ALL_GRANTS(name, grants)	| (grants)
 

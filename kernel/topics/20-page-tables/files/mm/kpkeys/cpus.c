@@ -80,6 +80,7 @@ void kpkeys_cpu_leaves(void)
  * kpkeys_cpu_is_gone - has this CPU left, so that nobody waits for it?
  *
  * Masks of CPUs are ordinary memory. It shall do nothing but wait to be started.
+ * The boot CPU counts as gone for a moment while the protection starts.
  */
 noinstr bool kpkeys_cpu_is_gone(void)
 {

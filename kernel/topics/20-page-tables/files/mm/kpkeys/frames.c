@@ -444,13 +444,6 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 
 /* ---- the table itself ---- */
 
-static u8 *new_page(void)
-{
-	u8 *page = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
-
-	return page && kpkeys_table_keep(page) ? page : NULL;
-}
-
 /* Kept and entered at once: which page it is, and where, is on a stack until then. */
 static noinline __flatten bool enter_frames(unsigned long index, u8 *page)
 {
@@ -512,9 +505,10 @@ static void __init make_root(void)
 	unsigned long nr = DIV_ROUND_UP(span, KPKEYS_FRAMES_PER_PAGE);
 	size_t size = PAGE_ALIGN(nr * sizeof(u8 *));
 
-	kpkeys_no_frames = new_page();
+	kpkeys_no_frames = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
 	kpkeys_frames.page = alloc_pages_exact(size, GFP_KERNEL);
-	if (!kpkeys_no_frames || !kpkeys_frames.page)
+	if (!kpkeys_no_frames || !kpkeys_table_keep(kpkeys_no_frames) ||
+	    !kpkeys_frames.page)
 		panic("kpkeys: no memory for the table of frames");
 	for (i = 0; i < size / sizeof(u8 *); i++)
 		kpkeys_frames.page[i] = kpkeys_no_frames;

@@ -100,13 +100,13 @@ static int __init split_everything(void)
 
 	while (addr < PAGE_END) {
 		done = live_split_step(addr, PAGE_END, true, &table);
-		if (done == -EAGAIN)
+		if (done == -EAGAIN) {
 			table = take_spare();
-		if (done == -EAGAIN && !table)
-			return -ENOMEM;
-		if (done < 0 && done != -EAGAIN)
+			done = table ? 0 : -ENOMEM;
+		}
+		if (done < 0)
 			return done;
-		addr += max(done, 0L);
+		addr += done;
 	}
 	return 0;
 }
