@@ -25,8 +25,7 @@
 #define TABLES		510			/* that it is called for, in one munmap() */
 #define CHANGED_PART	0x59
 #define UNMAPPER_CPU	1
-#define STACK_SIZE	16384
-#define DEPTH		4096			/* of it that is looked at */
+#define DEPTH		4096			/* of the stack that is looked at */
 #define INTERVAL	1000			/* microseconds */
 #define HOLD		3000			/* likewise */
 #define SECONDS		15
@@ -66,7 +65,7 @@ static int change_frame(const struct task *task, uint64_t at, const uint64_t *fr
 	int i, n = 0;
 
 	for (i = 0; i < FRAME_GENERAL; i++) {
-		if (i == FRAME_BP || frame[i] - task->stack >= STACK_SIZE)
+		if (i == FRAME_BP || frame[i] - task->stack >= task->stack_size)
 			continue;
 		kwrite64(at + i * 8, target);
 		n++;
@@ -77,7 +76,7 @@ static int change_frame(const struct task *task, uint64_t at, const uint64_t *fr
 static int change_stack(const struct task *task, uint64_t function, uint64_t target)
 {
 	static uint64_t words[DEPTH / 8];
-	uint64_t *frame, from = task->stack + STACK_SIZE - DEPTH;
+	uint64_t *frame, from = task->stack + task->stack_size - DEPTH;
 	int i, n = 0;
 
 	kread(from, words, DEPTH);

@@ -68,7 +68,7 @@ static void exclusive(char *memory)
 	number_pages(memory, SIZE, 4);
 	check(ask(EXCLUSIVE, memory) >= 0 && pages_numbered(mirror, SIZE, 4), "exclusive access");
 	/* It refuses where a page is exclusive. */
-	check(ask(CHECK_EXCLUSIVE, memory) < 0 && errno == EPERM, "it is not exclusive");
+	check(ask(CHECK_EXCLUSIVE, memory) == -EPERM, "it is not exclusive");
 	check(pages_numbered(memory, SIZE, 4), "content that is not exclusive any more");
 	check(ask(CHECK_EXCLUSIVE, memory) >= 0, "it is still exclusive");
 	check(ask(EXCLUSIVE, memory) >= 0, "exclusive access again");
