@@ -248,23 +248,16 @@ static __always_inline void close_gate(void)
 	__kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
 }
 
-/* Open beside a copy that says shut, here or when an interrupt came. */
-static bool has_stray_reg(void)
-{
-	u8 n = raw_cpu_read(kpkeys_cpu.nr_saved);
-
-	while (n--)
-		if (raw_cpu_read(kpkeys_cpu.saved[n].level) == KPKEYS_LVL_DEFAULT)
-			return true;
-	return raw_cpu_read(kpkeys_cpu.level) == KPKEYS_LVL_DEFAULT &&
-	       arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
-}
-
-/* Sections keep preemption off. Nor are there any that were interrupted. */
+/*
+ * Sections keep preemption off. An interrupt that preempts one has saved it; so
+ * has the exception that a task dies of, which is a report of its own.
+ */
 static bool is_left_open(void)
 {
-	return has_stray_reg() ||
-	       raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT;
+	if (raw_cpu_read(kpkeys_cpu.nr_saved))
+		return !(current->flags & PF_EXITING);
+	return raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT ||
+	       arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
 }
 
 /**

@@ -361,7 +361,6 @@ static int leave_open(void *done)
 {
 	scoped_guard(preempt)
 		__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
-	/* At once: after an interrupt that preempts, nothing is reported. */
 	schedule_timeout_uninterruptible(1);
 	seen = kpkeys_test_store();
 	complete(done);
@@ -414,17 +413,31 @@ static void test_switch_finds_register(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_left_open() - before, 1);
 }
 
-/* Until somebody else has run here: an interrupt shut the gate, and remembers. */
-static int open_register_and_spin(void *done)
+/* An interrupt shut the gate when somebody else has run here, and remembers. */
+static int spin_until_preempted(struct completion *done)
 {
 	unsigned long nr = current->nivcsw, end = jiffies + 10 * HZ;
 
-	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
 	while (READ_ONCE(current->nivcsw) == nr && time_before(jiffies, end))
 		cpu_relax();
 	seen = kpkeys_test_store();
 	complete(done);
 	return 0;
+}
+
+static int open_register_and_spin(void *done)
+{
+	arch_kpkeys_write_reg(kpkeys_level_reg(KPKEYS_LVL_PGTABLES));
+	return spin_until_preempted(done);
+}
+
+/* With an interrupt as the only way to the other task. */
+static int leave_open_and_spin(void *done)
+{
+	preempt_disable();
+	__kpkeys_raise(KPKEYS_LVL_PGTABLES, KPKEYS_LVL_DEFAULT);
+	preempt_enable_no_resched();
+	return spin_until_preempted(done);
 }
 
 static int spin(void *data)
@@ -434,7 +447,7 @@ static int spin(void *data)
 	return 0;
 }
 
-static void test_preemption_finds_register(struct kunit *test)
+static void preempt_and_count(struct kunit *test, int (*open)(void *done))
 {
 	unsigned long before = nr_left_open();
 	DECLARE_COMPLETION_ONSTACK(done);
@@ -444,13 +457,22 @@ static void test_preemption_finds_register(struct kunit *test)
 	seen = 1;
 	rival = kthread_run_on_cpu(spin, NULL, 0, "kpkeys-rival/%u");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(rival));
-	task = kthread_run_on_cpu(open_register_and_spin, &done, 0,
-				  "kpkeys-test/%u");
+	task = kthread_run_on_cpu(open, &done, 0, "kpkeys-test/%u");
 	if (!IS_ERR(task))
 		wait_for_completion(&done);
 	kthread_stop(rival);
 	KUNIT_EXPECT_EQ(test, seen, -EFAULT);
 	KUNIT_EXPECT_EQ(test, nr_left_open() - before, 1);
+}
+
+static void test_preemption_finds_register(struct kunit *test)
+{
+	preempt_and_count(test, open_register_and_spin);
+}
+
+static void test_preemption_finds_section(struct kunit *test)
+{
+	preempt_and_count(test, leave_open_and_spin);
 }
 
 static struct kunit_case level_cases[] = {
@@ -473,6 +495,7 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_switch_closes),
 	KUNIT_CASE(test_switch_finds_register),
 	KUNIT_CASE(test_preemption_finds_register),
+	KUNIT_CASE(test_preemption_finds_section),
 	{}
 };
 
