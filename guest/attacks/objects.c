@@ -83,12 +83,17 @@ void set_lock(uint64_t lock, bool held)
 	kwrite(lock, &byte, sizeof(byte));
 }
 
-uint64_t frame_of_text(void)
+uint64_t frame_at(uint64_t pfn)
 {
-	uint64_t frames = ksymbol(FRAMES), pfn = text_phys() / PAGE_SIZE;
+	uint64_t frames = ksymbol(FRAMES);
 	uint64_t page = frames ? kread64(kread64(frames) + pfn / PAGE_SIZE * sizeof(page)) : 0;
 
 	return page ? page + pfn % PAGE_SIZE : 0;
+}
+
+uint64_t frame_of_text(void)
+{
+	return frame_at(text_phys() / PAGE_SIZE);
 }
 
 /* It begins with vm_start, vm_end, vm_mm. */

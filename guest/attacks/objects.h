@@ -55,7 +55,8 @@ void alarm_every(unsigned int microseconds);
 uint64_t find_signal_lock(const struct task *task);
 void set_lock(uint64_t lock, bool held);
 
-/* Where the table of frames says of text_address() what it is, or 0. */
+/* Where the table of frames says of a page frame what it is, or 0; and of text_address(). */
+uint64_t frame_at(uint64_t pfn);
 uint64_t frame_of_text(void);
 
 /* Its mmap_lock, or 0. */

@@ -4,7 +4,10 @@
 #define GUEST_PT_REGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "corrupt.h"
 
 #ifdef __x86_64__
 #define FRAME_WORDS	21
@@ -34,5 +37,12 @@ static inline bool is_kernel_frame(const uint64_t *frame)
 	return (frame[FRAME_PSTATE] & MODE_MASK) == MODE_KERNEL;
 #endif
 }
+
+/* What is to be done with a frame that was found there. */
+typedef void frame_function(void *data, uint64_t at, const uint64_t *frame);
+
+/* Of what interrupts of so much of a function saved, near the beginning of a task's stack. */
+void find_frames(const struct task *task, uint64_t function, size_t length,
+		 frame_function *found, void *data);
 
 #endif

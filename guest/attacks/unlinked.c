@@ -25,7 +25,6 @@
 #define TABLES		510			/* that it is called for, in one munmap() */
 #define CHANGED_PART	0x59
 #define UNMAPPER_CPU	1
-#define DEPTH		4096			/* of the stack that is looked at */
 #define INTERVAL	1000			/* microseconds */
 #define HOLD		3000			/* likewise */
 #define SECONDS		15
@@ -59,42 +58,35 @@ static uint64_t target_of(uint64_t frame)
 	return at > page + PAGE_SIZE - STORED ? page + PAGE_SIZE - STORED : at;
 }
 
+struct change {
+	const struct task *task;
+	uint64_t target;
+	int changed;
+};
+
 /* What an interrupt of the function saved: pointers into the stack, but to the frame. */
-static int change_frame(const struct task *task, uint64_t at, const uint64_t *frame, uint64_t target)
+static void change_frame(void *data, uint64_t at, const uint64_t *frame)
 {
-	int i, n = 0;
+	struct change *change = data;
+	int i;
 
 	for (i = 0; i < FRAME_GENERAL; i++) {
-		if (i == FRAME_BP || frame[i] - task->stack >= task->stack_size)
+		if (i == FRAME_BP ||
+		    frame[i] - change->task->stack >= change->task->stack_size)
 			continue;
-		kwrite64(at + i * 8, target);
-		n++;
+		kwrite64(at + i * 8, change->target);
+		change->changed++;
 	}
-	return n;
-}
-
-static int change_stack(const struct task *task, uint64_t function, uint64_t target)
-{
-	static uint64_t words[DEPTH / 8];
-	uint64_t *frame, from = task->stack + task->stack_size - DEPTH;
-	int i, n = 0;
-
-	kread(from, words, DEPTH);
-	for (i = 0; i + FRAME_WORDS <= DEPTH / 8; i++) {
-		frame = words + i;
-		if (frame[FRAME_IP] - function < LENGTH && is_kernel_frame(frame))
-			n += change_frame(task, from + i * 8, frame, target);
-	}
-	return n;
 }
 
 enum outcome unlinked_entries(void)
 {
 	uint64_t frame, lock, function = ksymbol(FUNCTION);
 	time_t end = time(NULL) + SECONDS;
-	int held = 0, changed = 0;
+	struct change change = { 0 };
 	uint8_t kind = 1;
 	struct task task;
+	int held = 0;
 	pid_t pid;
 
 	if (!is_protected())
@@ -115,20 +107,23 @@ enum outcome unlinked_entries(void)
 	lock = find_signal_lock(&task);
 	if (!lock)
 		return broken("no lock");
+	change.task = &task;
+	change.target = target_of(frame);
 	while (kind && time(NULL) < end) {
 		set_lock(lock, true);
 		usleep(HOLD);
-		changed += change_stack(&task, function, target_of(frame));
+		find_frames(&task, function, LENGTH, change_frame, &change);
 		set_lock(lock, false);
 		held++;
 		usleep(500);
 		kread(frame, &kind, sizeof(kind));
 	}
 	kill(pid, SIGKILL);
-	if (!changed)
+	if (!change.changed)
 		return broken("no interrupt of the function (%lu rounds, held %d times)", *rounds, held);
 	if (kind)
-		return lost("%lu rounds, held %d times, %d pointers changed", *rounds, held, changed);
+		return lost("%lu rounds, held %d times, %d pointers changed", *rounds, held,
+			    change.changed);
 	return zero_page_text();
 }
 #else

@@ -133,15 +133,25 @@ int kwrite64(uint64_t addr, uint64_t value)
 	return kwrite(addr, &value, sizeof(value));
 }
 
+/* sscanf() would measure all of the answer for each byte. */
+static int digit_to_bits(char digit)
+{
+	const char *digits = "0123456789abcdef", *at = strchr(digits, digit);
+
+	return digit && at ? at - digits : -1;
+}
+
 static int answer_to_bytes(unsigned char *data, size_t len)
 {
-	unsigned int byte;
+	int high, low;
 	size_t i;
 
 	for (i = 0; i < len; i++) {
-		if (sscanf(answer + 2 * i, "%2x", &byte) != 1)
+		high = digit_to_bits(answer[2 * i]);
+		low = high < 0 ? -1 : digit_to_bits(answer[2 * i + 1]);
+		if (low < 0)
 			return -EIO;
-		data[i] = byte;
+		data[i] = high << 4 | low;
 	}
 	return 0;
 }
