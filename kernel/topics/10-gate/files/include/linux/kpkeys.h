@@ -54,6 +54,31 @@ enum kpkeys_level {
  */
 #define kpkeys_reread(var)	asm volatile("" : "+r" (var) : : "memory")
 
+/**
+ * kpkeys_keep - keep a value of a section where only sections write
+ * @field: of &struct kpkeys_kept
+ * @value: what
+ *
+ * What the compiler puts on the stack when registers are too few, another CPU can
+ * change before it is read back. Until kpkeys_kept() reads it, this value is in no
+ * register either. Whoever interrupts the section gives it back.
+ */
+#define kpkeys_keep(field, value)					\
+do {									\
+	raw_cpu_write(kpkeys_cpu.kept.field, value);			\
+	barrier();							\
+} while (0)
+
+/**
+ * kpkeys_kept - read what kpkeys_keep() kept in this section
+ * @field: of &struct kpkeys_kept
+ */
+#define kpkeys_kept(field)						\
+({									\
+	barrier();							\
+	raw_cpu_read(kpkeys_cpu.kept.field);				\
+})
+
 /* Levels of page tables, folded ones left out. */
 #define KPKEYS_LEVEL_PTE	1
 #define KPKEYS_LEVEL_PMD	2

@@ -17,7 +17,7 @@
 struct task_struct;
 
 /* Task, softirq, hardirq, NMI, machine check and exceptions in each of them */
-#define KPKEYS_MAX_SAVED	16
+#define KPKEYS_MAX_SAVED	12
 #define KPKEYS_MAG_SIZE		64
 
 /**
@@ -63,6 +63,44 @@ struct kpkeys_refusal {
 };
 
 /**
+ * struct kpkeys_kept - values of a section that registers are too few for
+ * @entry: where it writes
+ * @source: where it reads
+ * @marks: which entries it leaves out, a bit each
+ * @value: what it writes
+ * @seen: what was there
+ * @table: a page frame
+ * @from: the first address of a range
+ * @to: where that ends
+ * @given: what its caller gave: flags, or the number of something
+ * @nr: how many
+ * @level: KPKEYS_LEVEL_*
+ * @parent: what the table of frames says of the page of @entry
+ * @done: whether something is
+ *
+ * Each section uses what it needs of it. See kpkeys_keep().
+ */
+struct kpkeys_kept {
+	u64		*entry;
+	union {
+		const u64		*source;
+		const unsigned long	*marks;
+	};
+	u64		value;
+	u64		seen;
+	unsigned long	table;
+	unsigned long	from;
+	unsigned long	to;
+	unsigned long	given;
+	unsigned int	nr;
+	u8		level;
+	u8		parent;
+	bool		done;
+};
+
+#define KPKEYS_KEPT_WORDS	(sizeof(struct kpkeys_kept) / sizeof(unsigned long))
+
+/**
  * struct kpkeys_cpu - one CPU's gate; pages of its own with KPKEYS_PKEY_STATE
  * @word: all zero when the gate is shut, nothing is saved and nothing to report
  * @level: copy of the current level
@@ -79,9 +117,11 @@ struct kpkeys_refusal {
  * @owner: the CPU that has this page: arch_kpkeys_cpu_id(), or zero
  * @nr_refused: how often it refused something
  * @refusal: the first of what it has not reported
+ * @kept: values of the section that runs
  * @saved: interrupted sections, innermost last
  * @mag: page-table pages ready for use
  * @regs: the frames of @saved, word by word
+ * @saved_kept: @kept of each of @saved, likewise
  */
 struct kpkeys_cpu {
 	union {
@@ -103,9 +143,14 @@ struct kpkeys_cpu {
 	u64				owner;
 	unsigned long			nr_refused;
 	struct kpkeys_refusal		refusal;
+	union {
+		struct kpkeys_kept	kept;
+		unsigned long		kept_words[KPKEYS_KEPT_WORDS];
+	};
 	struct kpkeys_saved		saved[KPKEYS_MAX_SAVED];
 	struct kpkeys_magazine		mag;
 	unsigned long			regs[KPKEYS_MAX_SAVED][ARCH_KPKEYS_REGS];
+	unsigned long			saved_kept[KPKEYS_MAX_SAVED][KPKEYS_KEPT_WORDS];
 } __aligned(PAGE_SIZE);
 
 /**

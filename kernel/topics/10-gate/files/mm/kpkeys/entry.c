@@ -56,6 +56,27 @@ static __always_inline void save_regs(u8 n, const unsigned long *regs)
 		raw_cpu_write(kpkeys_cpu.regs[n][i], READ_ONCE(regs[i]));
 }
 
+/* Sections of whatever interrupts use the same words. */
+static __always_inline void save_kept(u8 n)
+{
+	unsigned int i;
+
+	for (i = 0; i < KPKEYS_KEPT_WORDS; i++)
+		raw_cpu_write(kpkeys_cpu.saved_kept[n][i],
+			      raw_cpu_read(kpkeys_cpu.kept_words[i]));
+}
+
+static __always_inline void restore_kept(u8 n)
+{
+	unsigned int i;
+
+	/* The code shows where each goes. */
+#pragma GCC unroll 16
+	for (i = 0; i < KPKEYS_KEPT_WORDS; i++)
+		raw_cpu_write(kpkeys_cpu.kept_words[i],
+			      raw_cpu_read(kpkeys_cpu.saved_kept[n][i]));
+}
+
 static __always_inline void push(unsigned long frame, const unsigned long *regs)
 {
 	kpkeys_reg_t reg = arch_kpkeys_read_reg();
@@ -73,6 +94,7 @@ static __always_inline void push(unsigned long frame, const unsigned long *regs)
 	raw_cpu_write(kpkeys_cpu.nr_saved, n + 1);
 	barrier();
 	save_regs(n, regs);
+	save_kept(n);
 	raw_cpu_write(kpkeys_cpu.saved[n].frame, frame);
 	raw_cpu_write(kpkeys_cpu.saved[n].reg, reg);
 	raw_cpu_write(kpkeys_cpu.saved[n].level,
@@ -121,9 +143,11 @@ noinstr void __kpkeys_pop(unsigned long frame)
 	if (WARN_ON_ONCE(!valid_reg(reg)))
 		return;
 
-	/* Raised first: nr_saved cannot be written otherwise. */
+	/* Raised first: nothing here can be written otherwise. */
 	__kpkeys_write_reg(is_users(reg) ? kpkeys_level_reg(KPKEYS_LVL_PGTABLES) :
 					   reg);
+	restore_kept(n);
+	barrier();
 	raw_cpu_write(kpkeys_cpu.nr_saved, n);
 	raw_cpu_write(kpkeys_cpu.level, level);
 	__kpkeys_set_held(held);

@@ -42,9 +42,11 @@ static __always_inline bool are_found_by(u64 value, unsigned long pfn, unsigned 
 {
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;
-	for (; nr; nr--)
+	for (; nr; nr--) {
+		kpkeys_reread(value);
 		if (is_found_by(value, pfn++))
 			return true;
+	}
 	return false;
 }
 
@@ -66,35 +68,42 @@ static __always_inline bool maps(u64 value, int level, unsigned long pfn,
 /* Does a table map the same in smaller pieces? */
 static __always_inline bool is_split(unsigned long table, unsigned long pfn, unsigned long nr)
 {
-	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
 	int level = kpkeys_level_to_search(table);
 	unsigned long piece = nr / PTRS_PER_PTE;
+	const u64 *entry = pfn_to_kaddr(table);
 
-	for (; entry < end; entry++, pfn += piece)
+	do {
 		if (!maps(READ_ONCE(*entry), level, pfn, piece))
 			return false;
+		pfn += piece;
+	} while (offset_in_page(++entry));
 	return true;
+}
+
+static __always_inline bool maps_needed(u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	return kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
+	       are_found_by(value, pfn, nr);
 }
 
 /* Tables that lead to others are empty before they go. */
 static __always_inline bool is_needed(u64 value, int level)
 {
-	unsigned long pfn, nr;
-
-	return table_below(value, level) ||
-	       (kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
-		are_found_by(value, pfn, nr));
+	return table_below(value, level) || maps_needed(value, level);
 }
 
 /* Levels are folded, so the table says which one it is of. */
 static __always_inline bool any_is_needed(unsigned long table)
 {
-	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
 	int level = kpkeys_level_to_search(table);
+	const u64 *entry = pfn_to_kaddr(table);
 
-	for (; entry < end; entry++)
+	do {
 		if (is_needed(READ_ONCE(*entry), level))
 			return true;
+	} while (offset_in_page(++entry));
 	return false;
 }
 
@@ -111,8 +120,11 @@ static __always_inline bool kpkeys_loses(u64 old, u64 value, int level)
 	if (table)
 		return table != table_below(value, level) &&
 		       any_is_needed(table);
-	if (!kpkeys_entry_leads_to(old, level, &pfn, &nr) ||
-	    !are_found_by(old, pfn, nr))
+	if (!maps_needed(old, level))
+		return false;
+	/* Made anew, rather than kept while that looked. */
+	kpkeys_reread(old);
+	if (!kpkeys_entry_leads_to(old, level, &pfn, &nr))
 		return false;
 	table = table_below(value, level);
 	return table ? !is_split(table, pfn, nr) :

@@ -16,11 +16,11 @@
 
 #include "internal.h"
 
-static __always_inline bool is_late(unsigned int cpu, s64 nr)
+static __always_inline bool is_late(unsigned int cpu, const s64 *nr)
 {
 	const struct kpkeys_cpu *each = per_cpu_ptr(&kpkeys_cpu, cpu);
 
-	return READ_ONCE(each->in_use) && READ_ONCE(each->flushed) < nr;
+	return READ_ONCE(each->in_use) && READ_ONCE(each->flushed) < READ_ONCE(*nr);
 }
 
 /*
@@ -36,7 +36,7 @@ static __always_inline int late_cpu(const s64 *nr)
 	for (i = 0; i < ARRAY_SIZE(cpu_possible_mask->bits); i++) {
 		for (word = cpumask_bits(cpu_possible_mask)[i]; word; word &= word - 1) {
 			cpu = i * BITS_PER_LONG + __ffs(word);
-			if (is_late(cpu, READ_ONCE(*nr)))
+			if (is_late(cpu, nr))
 				return cpu;
 		}
 	}

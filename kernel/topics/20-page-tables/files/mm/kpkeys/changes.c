@@ -198,15 +198,15 @@ static __always_inline bool change_must_be_asked(pte_t old, pte_t pte,
 /*
  * Change entries up to one that has to be changed with the gate shut. Page
  * tables can be written here, so nothing else happens, and what comes of it is
- * in registers.
+ * kept until the gate is shut.
  */
 static noinline __flatten unsigned long
 change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 		  unsigned long end)
 {
-	unsigned long flags = change->flags, from = end, to = addr;
+	unsigned long flags = change->flags, from, to;
 	struct vm_area_struct *vma = change->vma;
-	pgprot_t prot = change->prot;
+	unsigned long prot = pgprot_val(change->prot);
 	unsigned int nr;
 	pte_t old, pte;
 	long pages = 0;
@@ -220,20 +220,25 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 		kpkeys_reread(end);
 		if (!taken_are_ptes(ptep, addr, end))
 			return end;
+		kpkeys_keep(given, flags);
+		kpkeys_keep(value, prot);
+		kpkeys_keep(from, end);
+		kpkeys_keep(to, addr);
 		for (; addr != end; ptep += nr, addr += nr * PAGE_SIZE) {
 			old = READ_ONCE(*ptep);
 			nr = nr_of_run(ptep, old, (end - addr) / PAGE_SIZE);
-			if (!pte_present(old) && !is_left(old, flags))
+			if (!pte_present(old) && !is_left(old, kpkeys_kept(given)))
 				break;
-			if (unlikely(!nr) || differ(change, addr, nr, flags))
+			if (unlikely(!nr) || differ(change, addr, nr, kpkeys_kept(given)))
 				break;
-			if (!pte_present(old) || is_kept(change, addr, flags))
+			if (!pte_present(old) || is_kept(change, addr, kpkeys_kept(given)))
 				continue;
 			if (is_searched_for(old, nr))
 				break;
 			old = take_changed_pte(vma, addr, ptep, nr);
-			pte = changed_pte(old, prot, flags);
-			if (gets_writable(change, pte, addr, flags))
+			pte = changed_pte(old, __pgprot(kpkeys_kept(value)),
+					  kpkeys_kept(given));
+			if (gets_writable(change, pte, addr, kpkeys_kept(given)))
 				pte = mkwrite_changed_pte(pte, vma);
 			ask = change_must_be_asked(old, pte, nr);
 			set_changed_pte(vma, addr, ptep, old, ask ? old : pte, nr);
@@ -242,9 +247,12 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 			pages += nr;
 			if (!pte_needs_flush(old, pte))
 				continue;
-			from = min(from, addr);
-			to = addr + nr * PAGE_SIZE;
+			if (addr < kpkeys_kept(from))
+				kpkeys_keep(from, addr);
+			kpkeys_keep(to, addr + nr * PAGE_SIZE);
 		}
+		from = kpkeys_kept(from);
+		to = kpkeys_kept(to);
 	}
 	change->pages += pages;
 	change->flush_start = min(change->flush_start, from);

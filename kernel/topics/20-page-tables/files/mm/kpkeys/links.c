@@ -63,28 +63,97 @@ static __always_inline u8 parent_of(const u64 *entry)
 	return pfn == ULONG_MAX ? KPKEYS_FRAME_KERNEL_TABLE : kpkeys_frame_byte(pfn);
 }
 
-/* Asked with what is linked known as the kernel's, so that nobody changes it. */
-static __always_inline bool loses(const u64 *entry, u8 parent, u64 old, u64 value,
-				  unsigned int level)
-{
-	unsigned long before = kpkeys_table_pfn(old);
+/* ---- the section, whose values are kept ---- */
 
-	if (before && before != kpkeys_table_pfn(value) &&
-	    is_shadowed(entry, parent, before))
+static __always_inline unsigned long new_table(void)
+{
+	return kpkeys_table_pfn(kpkeys_kept(value));
+}
+
+static __always_inline unsigned long old_table(void)
+{
+	return kpkeys_table_pfn(kpkeys_kept(seen));
+}
+
+static __always_inline unsigned int entry_level(void)
+{
+	return level_above(kpkeys_kept(level));
+}
+
+/* What leads to the first frame has a table, and it is no table. */
+static __always_inline bool maps_what_fits(void)
+{
+	return !kpkeys_leads_on(kpkeys_kept(value)) &&
+	       kpkeys_block_is_fit(kpkeys_kept(entry), kpkeys_kept(value),
+				   entry_level());
+}
+
+/* Once, however often the entry changes meanwhile. */
+static __always_inline bool claim_new_table(void)
+{
+	if (kpkeys_kept(done) || old_table() == new_table())
 		return true;
-	return (is_kernels(parent) ||
-		(before && is_kernels(kpkeys_frame_byte(before)))) &&
-	       kpkeys_loses(old, value, level);
+	if (!claim_below(kpkeys_kept(parent), new_table(), kpkeys_kept(level),
+			 KPKEYS_LINK_ONE))
+		return false;
+	kpkeys_keep(done, true);
+	return true;
+}
+
+/* Asked with what is linked known as the kernel's, so that nobody changes it. */
+static __always_inline bool loses(void)
+{
+	unsigned long before = old_table();
+
+	if (before && before != new_table() &&
+	    is_shadowed(kpkeys_kept(entry), kpkeys_kept(parent), before))
+		return true;
+	if (!is_kernels(kpkeys_kept(parent)) &&
+	    !(before && is_kernels(kpkeys_frame_byte(before))))
+		return false;
+	return kpkeys_loses(kpkeys_kept(seen), kpkeys_kept(value), entry_level());
+}
+
+static __always_inline void unlink_new_table(void)
+{
+	unsigned long pfn = new_table();
+
+	if (pfn && pfn != old_table() && pfn != kpkeys_kept(table))
+		unlink(pfn);
+}
+
+static __always_inline void unlink_old_table(void)
+{
+	unsigned long pfn = old_table();
+
+	if (pfn && pfn != new_table() && pfn != kpkeys_kept(table))
+		unlink(pfn);
+}
+
+static __always_inline bool exchange_kept(void)
+{
+	u64 seen = READ_ONCE(*kpkeys_kept(entry));
+
+	do {
+		kpkeys_keep(seen, seen);
+		if (!claim_new_table())
+			return false;
+		if (unlikely(loses())) {
+			unlink_new_table();
+			return false;
+		}
+		seen = kpkeys_kept(seen);
+	} while (!try_cmpxchg(kpkeys_kept(entry), &seen, kpkeys_kept(value)));
+	kpkeys_entry_written(kpkeys_kept(value));
+	unlink_old_table();
+	return true;
 }
 
 /* What was there is told when the gate is shut: where to, the stack says. */
 static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int level,
 					u64 *old)
 {
-	unsigned long pfn, before, shadow;
-	bool claimed;
 	u64 seen;
-	u8 parent;
 
 	scoped_guard(kpkeys_hardened_pgtables) {
 		kpkeys_reread(entry);
@@ -92,33 +161,17 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 		kpkeys_reread(level);
 		if (!still_leads_to(entry, level))
 			return false;
-		pfn = kpkeys_table_pfn(value);
-		parent = parent_of(entry);
-		shadow = shadowed(entry, parent);
-		claimed = !pfn || pfn == shadow;
-		/* What leads to the first frame has a table, and it is no table. */
-		if (!pfn && (kpkeys_leads_on(value) ||
-			     !kpkeys_block_is_fit(entry, value,
-						  level_above(level))))
+		kpkeys_keep(entry, entry);
+		kpkeys_keep(value, value);
+		kpkeys_keep(level, level);
+		kpkeys_keep(parent, parent_of(entry));
+		kpkeys_keep(table, shadowed(entry, kpkeys_kept(parent)));
+		kpkeys_keep(done, !new_table() || new_table() == kpkeys_kept(table));
+		if (!new_table() && !maps_what_fits())
 			return false;
-		seen = READ_ONCE(*entry);
-		do {
-			before = kpkeys_table_pfn(seen);
-			if (!claimed && before != pfn)
-				claimed = claim_below(parent, pfn, level,
-						      KPKEYS_LINK_ONE);
-			if (!claimed && before != pfn)
-				return false;
-			if (unlikely(loses(entry, parent, seen, value,
-					   level_above(level)))) {
-				if (pfn && pfn != before && pfn != shadow)
-					unlink(pfn);
-				return false;
-			}
-		} while (!try_cmpxchg(entry, &seen, value));
-		kpkeys_entry_written(value);
-		if (before && before != pfn && before != shadow)
-			unlink(before);
+		if (!exchange_kept())
+			return false;
+		seen = kpkeys_kept(seen);
 	}
 	*old = seen;
 	return true;

@@ -348,9 +348,10 @@ static noinline __flatten const void *put_tables(struct page **tables, unsigned 
 	struct page *page;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_keep(given, nid);
 	for (; nr; nr--, tables++) {
 		page = READ_ONCE(*tables);
-		if (!put_table(page_address(page), page_to_nid(page) == nid))
+		if (!put_table(page_address(page), page_to_nid(page) == (int)kpkeys_kept(given)))
 			bad = page_address(page);
 	}
 	return bad;

@@ -127,15 +127,19 @@ static __always_inline int header_among(const u64 *frames)
 /* Most have it in their first page. */
 static __always_inline struct kpkeys_region *find_header(unsigned long index)
 {
-	unsigned long pfn = index << KPKEYS_REGION_ORDER, end = pfn + KPKEYS_REGION_PAGES;
+	unsigned long pfn = index << KPKEYS_REGION_ORDER;
 	const u8 *frame = frame_at(pfn);
 	int i;
 
-	for (; frame && pfn < end; pfn += sizeof(u64), frame += sizeof(u64)) {
+	if (!frame)
+		return NULL;
+	do {
 		i = header_among((const u64 *)frame);
 		if (i >= 0)
 			return pfn_to_kaddr(pfn + i);
-	}
+		pfn += sizeof(u64);
+		frame += sizeof(u64);
+	} while (pfn % KPKEYS_REGION_PAGES);
 	return NULL;
 }
 

@@ -77,12 +77,13 @@ static __always_inline void *pop_rested(int nid)
 /* Returns whether there may be more. */
 static noinline __flatten bool free_rested(int nid)
 {
-	unsigned int i;
 	void *page;
 
 	guard(irqsave)();
 	guard(kpkeys_hardened_pgtables)();
-	for (i = 0; i < AT_ONCE; i++) {
+	kpkeys_keep(nr, AT_ONCE);
+	while (kpkeys_kept(nr)) {
+		kpkeys_keep(nr, kpkeys_kept(nr) - 1);
 		kpkeys_reread(nid);
 		page = pop_rested(nid);
 		if (!page)

@@ -284,6 +284,7 @@ static __always_inline void find_arrivals(u64 value, unsigned long pfn, unsigned
 	unsigned int i;
 
 	for (i = 0; i < arrivals()->nr && i < KPKEYS_MAX_ARRIVALS; i++) {
+		kpkeys_reread(value);
 		start = arrivals()->block[i].pfn;
 		if (pfn < start + arrivals()->block[i].nr && start < pfn + nr &&
 		    !arch_kpkeys_leaf_fits(value, kpkeys_frame(start)))
@@ -304,6 +305,7 @@ static __always_inline void find_modules(u64 value, unsigned long pfn, unsigned 
 	if (!arrivals()->modules || kpkeys_are_ordinary(pfn, nr))
 		return;
 	for (; nr--; pfn++) {
+		kpkeys_reread(value);
 		frame = kpkeys_frame(pfn);
 		if (frame == KPKEYS_FRAME_MODULE && !arch_kpkeys_leaf_fits(value, frame))
 			arrivals()->found |= KPKEYS_MODULES;
@@ -336,13 +338,13 @@ static __always_inline bool is_round(unsigned long round)
 }
 
 /* Returns false if it is at a misfit. */
-static __always_inline bool search_on(unsigned long pfn)
+static __always_inline bool search_on(void)
 {
-	int level = kpkeys_level_to_search(pfn);
+	int level = kpkeys_level_to_search(READ_ONCE(arrivals()->next));
 
 	if (!level) {
-		go_on(skip_others(pfn));
-	} else if (!find_suspect(pfn, level)) {
+		go_on(skip_others(READ_ONCE(arrivals()->next)));
+	} else if (!find_suspect(READ_ONCE(arrivals()->next), level)) {
 		atomic_long_inc(&kpkeys_events.retype_tables);
 		go_on(READ_ONCE(arrivals()->next) + 1);
 	} else if (!misfits()) {
@@ -356,17 +358,19 @@ static __always_inline bool search_on(unsigned long pfn)
 /* Returns whether it stopped at a misfit. */
 static noinline __flatten bool search_some(unsigned long round)
 {
-	bool fits = true;
-	unsigned int i;
-
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(round);
 	if (!begin_step())
 		return false;
-	for (i = 0; fits && i < STEPS && is_round(round); i++)
-		fits = search_on(READ_ONCE(arrivals()->next));
+	kpkeys_keep(given, round);
+	kpkeys_keep(nr, STEPS);
+	kpkeys_keep(done, false);
+	while (!kpkeys_kept(done) && kpkeys_kept(nr) && is_round(kpkeys_kept(given))) {
+		kpkeys_keep(done, !search_on());
+		kpkeys_keep(nr, kpkeys_kept(nr) - 1);
+	}
 	end_step();
-	return !fits;
+	return kpkeys_kept(done);
 }
 
 static noinline __flatten bool is_misfit(unsigned long round)
@@ -374,6 +378,7 @@ static noinline __flatten bool is_misfit(unsigned long round)
 	bool found;
 
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(round);
 	if (!begin_step())
 		return true;
 	found = is_round(round) && misfits();

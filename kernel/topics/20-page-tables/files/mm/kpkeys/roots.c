@@ -192,9 +192,9 @@ static noinline void ask_again(unsigned int nr)
 static __always_inline bool bury_pages(void *pgd)
 {
 	void *page = pgd;
-	unsigned int i;
 
-	for (i = 0; i < KPKEYS_ROOT_SIZE / PAGE_SIZE; i++, page += PAGE_SIZE) {
+	kpkeys_keep(to, (unsigned long)pgd + KPKEYS_ROOT_SIZE);
+	for (; (unsigned long)page != kpkeys_kept(to); page += PAGE_SIZE) {
 		if (!kpkeys_table_bury(page))
 			return false;
 		if (want_init_on_free())
@@ -207,21 +207,23 @@ static __always_inline bool bury_pages(void *pgd)
 /* With the lock, some of a page of records. Returns a root that a CPU runs on. */
 static noinline __flatten pgd_t *bury_locked(unsigned int page)
 {
-	unsigned int i, left = MANY_GONE;
+	unsigned int i;
 	struct kpkeys_root *root;
 	pgd_t *pgd;
 
 	guard(kpkeys_hardened_pgtables)();
 	/* Not before: the stack may have been changed while the lock was waited for. */
 	kpkeys_reread(page);
-	for (i = 0; i < ROOTS_PER_PAGE && left; i++) {
-		root = __kpkeys_root_at(number(page, i));
+	kpkeys_keep(given, page);
+	kpkeys_keep(nr, MANY_GONE);
+	for (i = 0; i < ROOTS_PER_PAGE && kpkeys_kept(nr); i++) {
+		root = __kpkeys_root_at(number(kpkeys_kept(given), i));
 		pgd = root->pgd;
 		if (root->mm != ASKED)
 			continue;
-		left--;
+		kpkeys_keep(nr, kpkeys_kept(nr) - 1);
 		kpkeys_state.roots_gone--;
-		push_root(number(page, i));
+		push_root(number(kpkeys_kept(given), i));
 		if (!bury_pages(pgd))
 			return pgd;
 	}

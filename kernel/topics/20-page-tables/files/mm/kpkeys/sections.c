@@ -184,13 +184,13 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 {
 	struct mm_struct *dst_mm = dst_vma->vm_mm, *src_mm = src_vma->vm_mm;
 	unsigned long vm_flags = dst_vma->vm_flags;
-	bool is_cow = is_cow_mapping(vm_flags);
 	unsigned int nr;
 	pte_t pte;
 
-	if (taken_are_refused(src, addr, end) || taken_are_refused(dst, addr, end))
-		return end;
+	/* Where nothing is protected, what is kept is this CPU's, too. */
+	guard(preempt)();
 	guard(kpkeys_pgtables_section)(PTRS_PER_PTE);
+	kpkeys_keep(marks, skip);
 	kpkeys_reread(src);
 	kpkeys_reread(dst);
 	kpkeys_reread(addr);
@@ -198,16 +198,17 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	if (!taken_are_ptes(src, addr, end) || !copies_are_known(src) ||
 	    !taken_are_ptes(dst, addr, end))
 		return end;
+	kpkeys_keep(given, vm_flags);
 	for (; addr != end; addr += nr * PAGE_SIZE, src += nr, dst += nr) {
 		nr = read_copied_ptes(src, &pte);
 		if (unlikely(nr > 1))
-			nr = nr_to_copy(addr, end, nr, skip);
-		if (pte_none(pte) || is_skipped(addr, skip))
+			nr = nr_to_copy(addr, end, nr, kpkeys_kept(marks));
+		if (pte_none(pte) || is_skipped(addr, kpkeys_kept(marks)))
 			continue;
 		if (is_searched_for(pte, nr))
 			break;
 		if (likely(pte_present(pte))) {
-			if (is_cow && pte_write(pte) &&
+			if (is_cow_mapping(kpkeys_kept(given)) && pte_write(pte) &&
 			    !protect_copied_ptes(src_mm, addr, src, pte, nr))
 				break;
 		} else if (pte_swp_exclusive(pte)) {
@@ -215,7 +216,8 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 			pte = pte_swp_clear_exclusive(pte);
 			write_swap_pte(src_mm, addr, src, pte);
 		}
-		if (!set_copied_ptes(dst_mm, addr, dst, copied_pte(pte, vm_flags), nr))
+		if (!set_copied_ptes(dst_mm, addr, dst,
+				     copied_pte(pte, kpkeys_kept(given)), nr))
 			break;
 	}
 	return addr;
@@ -266,6 +268,9 @@ void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	if (bitmap_empty(skip, PTRS_PER_PTE))
 		skip = NULL;
 	for (; addr != end; addr = next + PAGE_SIZE, src++, dst++) {
+		if (taken_are_refused(src, addr, end) ||
+		    taken_are_refused(dst, addr, end))
+			break;
 		next = copy_in_section(dst_vma, src_vma, dst, src, addr, end, skip);
 		if (next == end)
 			break;

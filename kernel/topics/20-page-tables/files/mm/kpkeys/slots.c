@@ -143,6 +143,14 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
 	return refuse_slot(entry);
 }
 
+static __always_inline unsigned long mapped_by(u64 value)
+{
+	unsigned long pfn, nr;
+
+	return kpkeys_entry_leads_to(value, KPKEYS_LEVEL_PTE, &pfn, &nr) ?
+	       pfn : ULONG_MAX;
+}
+
 /**
  * kpkeys_exchange_leaf - write an entry that kpkeys_refuse_leaf() let pass
  * @entry: where
@@ -153,18 +161,18 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
  */
 noinline __flatten bool kpkeys_exchange_leaf(void *entry, u64 value, u64 *old)
 {
-	unsigned long pfn, nr;
 	u64 seen;
 
 	scoped_guard(kpkeys_hardened_pgtables) {
 		kpkeys_reread(entry);
 		kpkeys_reread(value);
-		if (!kpkeys_entry_leads_to(value, KPKEYS_LEVEL_PTE, &pfn, &nr))
-			pfn = ULONG_MAX;
-		if (!kpkeys_leaf_is_fit(entry, value, pfn))
+		kpkeys_keep(entry, entry);
+		kpkeys_keep(value, value);
+		kpkeys_keep(table, mapped_by(value));
+		if (!kpkeys_leaf_is_fit())
 			return false;
-		seen = xchg((u64 *)entry, value);
-		kpkeys_entry_written(value);
+		seen = xchg(kpkeys_kept(entry), kpkeys_kept(value));
+		kpkeys_entry_written(kpkeys_kept(value));
 	}
 	*old = seen;
 	return true;

@@ -60,25 +60,27 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 
 /**
  * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
- * @entry: where
- * @value: what
- * @pfn: the frame that it maps, or a number that there is not
  *
- * In the section that writes it: an interrupt in between had all that on its
- * stack. Above the last level an entry maps more than one frame, or leads to a table.
+ * In the section that writes it, of what is kept: @entry, @value, and as @table the
+ * frame that it maps, or a number that there is not. An interrupt in between had
+ * all that on its stack. Above the last level an entry maps more than one frame,
+ * or leads to a table.
  */
-static __always_inline bool kpkeys_leaf_is_fit(const void *entry, u64 value,
-					       unsigned long pfn)
+static __always_inline bool kpkeys_leaf_is_fit(void)
 {
-	enum kpkeys_frame frame = kpkeys_frame(pfn);
+	enum kpkeys_frame frame;
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	return kpkeys_are_entries(entry, 1) &&
-	       !is_higher_table(kpkeys_frame_byte(slot_pfn(entry))) &&
-	       !kpkeys_slot_loses(entry, slot_pfn(entry), value) &&
-	       !is_foreign(slot_pfn(entry), value, pfn) &&
-	       (!frame || arch_kpkeys_leaf_fits(value, frame));
+	if (!kpkeys_are_entries(kpkeys_kept(entry), 1) ||
+	    is_higher_table(kpkeys_frame_byte(slot_pfn(kpkeys_kept(entry)))) ||
+	    kpkeys_slot_loses(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+			      kpkeys_kept(value)) ||
+	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
+		       kpkeys_kept(table)))
+		return false;
+	frame = kpkeys_frame(kpkeys_kept(table));
+	return !frame || arch_kpkeys_leaf_fits(kpkeys_kept(value), frame);
 }
 
 /**
@@ -100,6 +102,7 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	if (kpkeys_are_ordinary(pfn, nr))
 		return true;
 	for (; nr--; pfn++) {
+		kpkeys_reread(value);
 		frame = kpkeys_frame(pfn);
 		if (frame && !arch_kpkeys_leaf_fits(value, frame))
 			return false;

@@ -115,6 +115,8 @@ static __always_inline bool kpkeys_are_ordinary(unsigned long pfn, unsigned long
 	unsigned long index, first, run;
 
 	for (; nr; nr -= run, pfn += run) {
+		/* Registers are few: where the table is need not stay in one. */
+		barrier();
 		index = pfn / KPKEYS_FRAMES_PER_PAGE;
 		first = pfn % KPKEYS_FRAMES_PER_PAGE;
 		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);

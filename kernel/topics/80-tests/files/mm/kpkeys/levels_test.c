@@ -338,6 +338,37 @@ static int interrupt_by_backtrace(struct backtrace *backtrace)
 	return after;
 }
 
+/* A section of its own, with values of its own. */
+static void irq_keep(struct irq_work *work)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_keep(entry, NULL);
+	kpkeys_keep(value, ~0ULL);
+	kpkeys_keep(done, false);
+}
+
+static void test_interrupt_gives_values_back(struct kunit *test)
+{
+	struct irq_work work = IRQ_WORK_INIT_HARD(irq_keep);
+	u64 *entry, value;
+	bool done;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_keep(entry, &value);
+		kpkeys_keep(value, 0x123456789);
+		kpkeys_keep(done, true);
+		irq_work_queue(&work);
+		while (irq_work_is_busy(&work))
+			cpu_relax();
+		entry = kpkeys_kept(entry);
+		value = kpkeys_kept(value);
+		done = kpkeys_kept(done);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, entry, &value);
+	KUNIT_EXPECT_EQ(test, value, 0x123456789);
+	KUNIT_EXPECT_TRUE(test, done);
+}
+
 /* The register while an NMI prints; a console would see it only later. */
 static void test_nmi_runs_shut(struct kunit *test)
 {
@@ -491,6 +522,7 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_message_is_stored_shut),
 	KUNIT_CASE(test_softirq_runs_shut),
 	KUNIT_CASE(test_warn_runs_shut),
+	KUNIT_CASE(test_interrupt_gives_values_back),
 	KUNIT_CASE(test_nmi_runs_shut),
 	KUNIT_CASE(test_switch_closes),
 	KUNIT_CASE(test_switch_finds_register),

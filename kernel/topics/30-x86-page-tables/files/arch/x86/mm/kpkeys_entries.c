@@ -342,13 +342,18 @@ void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
-static bool clear_slot(pte_t *ptep, u64 *old)
+/* What was there is told when the gate is shut: where to, is on the stack. */
+static __always_inline bool clear_slot(pte_t *ptep, u64 *old)
 {
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	if (!kpkeys_is_open_slot(ptep))
-		return false;
-	*old = xchg(&ptep->pte, 0);
+	u64 seen;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		kpkeys_reread(ptep);
+		if (!kpkeys_is_open_slot(ptep))
+			return false;
+		seen = xchg(&ptep->pte, 0);
+	}
+	*old = seen;
 	return true;
 }
 
@@ -490,29 +495,31 @@ void kpkeys_clone_pgd_range(pgd_t *to, const pgd_t *from, unsigned int nr)
 	clone_range(to, from, nr, false);
 }
 
-static __always_inline bool may_copy(const void *entry, const void *source, u64 value)
+/* Of what is kept, in the section. */
+static __always_inline bool may_copy(void)
 {
-	unsigned long to = slot_pfn(entry), from = slot_pfn(source);
-	int level = level_of_linked(to);
+	unsigned long from = slot_pfn(kpkeys_kept(source));
+	int level = level_of_linked(slot_pfn(kpkeys_kept(entry)));
 
 	return level && level == level_of_linked(from) &&
 	       kpkeys_frame(from) == KPKEYS_FRAME_KERNEL_TABLE &&
-	       !kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
+	       !kpkeys_loses(READ_ONCE(*kpkeys_kept(entry)), kpkeys_kept(value), level);
 }
 
 /* Asked in the section: both lay on the stack of an interrupt, maybe. */
-static noinline __flatten bool copy_entry(pgdval_t *entry, const pgdval_t *source, bool ask)
+static noinline __flatten bool copy_entry(u64 *entry, const u64 *source, bool ask)
 {
-	pgdval_t value;
-
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(entry);
 	kpkeys_reread(source);
-	value = READ_ONCE(*source);
-	if (kpkeys_frames.nr && !may_copy(entry, source, value) && !let_through(ask))
+	kpkeys_keep(entry, entry);
+	kpkeys_keep(source, source);
+	kpkeys_keep(value, READ_ONCE(*source));
+	kpkeys_keep(done, let_through(ask));
+	if (kpkeys_frames.nr && !may_copy() && !kpkeys_kept(done))
 		return false;
-	__kpkeys_share_table(kpkeys_table_pfn(value));
-	WRITE_ONCE(*entry, value);
+	__kpkeys_share_table(kpkeys_table_pfn(kpkeys_kept(value)));
+	WRITE_ONCE(*kpkeys_kept(entry), kpkeys_kept(value));
 	return true;
 }
 
@@ -528,8 +535,8 @@ static noinline __flatten bool copy_entry(pgdval_t *entry, const pgdval_t *sourc
  */
 void kpkeys_copy_entries(void *to, const void *from, unsigned int nr)
 {
-	const pgdval_t *source = from;
-	pgdval_t *entry = to;
+	const u64 *source = from;
+	u64 *entry = to;
 
 	if (!is_like(to, from, nr)) {
 		pr_err_ratelimited("corrupted pointer to a page table: not written to\n");

@@ -13,26 +13,6 @@
 
 #include "kpkeys/slots.h"
 
-static __always_inline pte_t mapping(pte_t old, unsigned long pfn, pgprot_t prot)
-{
-	return pfn_pte(pfn, kpkeys_keep_key(old, prot));
-}
-
-static noinline __flatten void map_ptes(pte_t *ptep, unsigned long nr,
-					unsigned long pfn, pgprot_t prot)
-{
-	pte_t pte;
-
-	guard(kpkeys_hardened_pgtables)();
-	for (; nr; nr--, ptep++, pfn++) {
-		pte = mapping(__ptep_get(ptep), pfn, prot);
-		kpkeys_reread(ptep);
-		kpkeys_reread(pte_val(pte));
-		if (kpkeys_leaf_is_fit(ptep, pte_val(pte), pte_pfn(pte)))
-			WRITE_ONCE(*ptep, pte);
-	}
-}
-
 /**
  * kpkeys_map_ptes - init_pte() where page tables are protected
  * @ptep: where, in one table
@@ -46,14 +26,15 @@ void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t 
 {
 	unsigned long i;
 	pte_t old, pte;
+	u64 seen;
 
-	for (i = 0; i < nr; i++) {
-		old = __ptep_get(ptep + i);
-		pte = mapping(old, pfn + i, prot);
+	for (i = 0; i < nr; i++, ptep++) {
+		old = __ptep_get(ptep);
+		pte = pfn_pte(pfn + i, kpkeys_keep_key(old, prot));
 		BUG_ON(!pgattr_change_is_safe(pte_val(old), pte_val(pte)));
-		kpkeys_refuse_run(ptep + i, pte, 1);
+		kpkeys_refuse_run(ptep, pte, 1);
+		kpkeys_exchange_leaf(ptep, pte_val(pte), &seen);
 	}
-	map_ptes(ptep, nr, pfn, prot);
 }
 
 /* From then on it is of a level. Before there is a table of frames any page may be one. */
