@@ -41,6 +41,25 @@ def test_stores_have_kinds(sections):
     assert (found.raises, found.returns_open, found.problems) == (1, False, [])
 
 
+def test_what_is_read_from_the_stack_counts(sections):
+    body = """
+    push %rbp
+    mov %rsp, %rbp
+    mov -8(%rbp), %rax
+    lea -16(%rbp), %rdi
+    raise
+    cmp -8(%rbp), %rax
+    add 8(%rdi), %rax
+    lea -24(%rbp), %rsi
+    mov 8(%rdx), %rax
+    push %rax
+    lower
+    mov -8(%rbp), %rax
+    pop %rbp
+    ret"""
+    assert sections(function(body))["f"].stores == {"stack": 3}
+
+
 def test_calls_count_while_the_gate_is_open(sections):
     found = sections(function("call other\nraise\ncall callee\ncall *%rbx\nlower\ncall other\nret"))["f"]
     assert set(found.calls) == {"callee", "(pointer)"}

@@ -70,6 +70,20 @@ def test_stores_have_kinds(sections):
     assert (found.raises, found.returns_open, found.problems) == (1, False, [])
 
 
+def test_what_is_read_from_the_stack_counts(sections):
+    body = """
+    ldr x0, [sp, #8]
+    add x1, sp, #16
+    raise
+    ldr x0, [sp, #8]
+    ldp x2, x3, [x1]
+    ldr x0, [x4]
+    lower
+    ldr x0, [sp, #8]
+    ret"""
+    assert kinds(sections(function(body))["f"]) == {"stack": 2}
+
+
 def test_a_store_has_the_kind_that_its_address_has_on_each_way(sections):
     body = "adrp x4, some\nadd x4, x4, :lo12:some\nraise\ncbz x0, 1f\nmov x4, x2\n1: str x0, [x4]\nlower\nret"
     assert kinds(sections(function(body))["f"]) == {"register": 1}

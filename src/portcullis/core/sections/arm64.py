@@ -164,11 +164,14 @@ class Arm64:
         return assume(state, _NAMES.get(condition, condition), way)
 
     def store_of(self, instruction: Instruction, state: State) -> str | None:
-        """The kind of a store, by what its address is."""
+        """The kind of a store, by what its address is, or of a load from the stack."""
         found: Access | None = instruction.raw.access
-        if found is None or found.kind is Kind.LOAD:
+        if found is None:
             return None
         address = self._address(found, state)
+        if found.kind is Kind.LOAD:
+            is_stack = isinstance(address, Place) and address.base == STACK
+            return machine.STACK if is_stack else None
         if isinstance(address, Place):
             return self._kind_of_place(address)
         if found.kind is Kind.REPEATED:

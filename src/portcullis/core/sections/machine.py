@@ -88,7 +88,7 @@ class Architecture(Protocol):
         ...
 
     def store_of(self, instruction: Instruction, state: State) -> str | None:
-        """The kind of a store; None if it stores nothing."""
+        """The kind of a store, or of a load from the stack; None if it is neither."""
         ...
 
     def pointer_of(self, instruction: Instruction) -> int | None:

@@ -158,8 +158,16 @@ class X86:
         return assume(state, condition, True), assume(state, condition, False)
 
     def store_of(self, instruction: Instruction, state: State) -> str | None:
-        """The kind of a store, which the instruction alone says."""
-        return instruction.store
+        """The kind of a store, which the instruction alone says, or of a load from the stack."""
+        return STACK if self._uses_stack(instruction.raw, state) else instruction.store
+
+    def _uses_stack(self, decoded: Decoded, state: State) -> bool:
+        if decoded.name.startswith(("push", "pop")):
+            return True
+        if decoded.name in ("lea", "nop"):
+            return False
+        places = [self._place(operand, state) for operand in decoded.operands if isinstance(operand, Memory)]
+        return any(place is not None and place.base == STACK for place in places)
 
     def execute(self, instruction: Instruction, state: State) -> Iterable[State]:
         """States behind the instruction: more than one if the gate is written with more than one value."""
