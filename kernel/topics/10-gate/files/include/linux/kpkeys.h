@@ -55,6 +55,64 @@ enum kpkeys_level {
 #define kpkeys_reread(var)	asm volatile("" : "+r" (var) : : "memory")
 
 /**
+ * struct kpkeys_kept - values of a section that registers are too few for
+ * @entry: where it writes
+ * @source: where it reads
+ * @marks: which entries it leaves out, a bit each
+ * @value: what it writes
+ * @seen: what was there
+ * @table: a page frame
+ * @from: the first address of a range
+ * @to: where that ends
+ * @given: what its caller gave: flags, or the number of something
+ * @nr: how many
+ * @level: KPKEYS_LEVEL_*
+ * @parent: what the table of frames says of the page of @entry
+ * @done: whether something is
+ *
+ * Each section uses what it needs of it. See kpkeys_keep().
+ */
+struct kpkeys_kept {
+	u64		*entry;
+	union {
+		const u64		*source;
+		const unsigned long	*marks;
+	};
+	u64		value;
+	u64		seen;
+	unsigned long	table;
+	unsigned long	from;
+	unsigned long	to;
+	unsigned long	given;
+	unsigned int	nr;
+	u8		level;
+	u8		parent;
+	bool		done;
+};
+
+/* Levels of page tables, folded ones left out. */
+#define KPKEYS_LEVEL_PTE	1
+#define KPKEYS_LEVEL_PMD	2
+#define KPKEYS_LEVEL_PUD	3
+#define KPKEYS_LEVEL_P4D	4
+#define KPKEYS_LEVEL_PGD	5
+
+/* Code that is also built for the decompressor or the vDSO has no gate. */
+#if defined(CONFIG_KPKEYS) && !defined(__DISABLE_EXPORTS) && \
+	!defined(BUILD_VDSO) && !defined(BUILD_VDSO32)
+#define KPKEYS_BUILT_IN	1
+#endif
+
+#include <linux/cleanup.h>
+
+#ifdef KPKEYS_BUILT_IN
+
+#include <linux/build_bug.h>
+#include <linux/jump_label.h>
+#include <linux/kpkeys_state.h>
+#include <linux/preempt.h>
+
+/**
  * kpkeys_keep - keep a value of a section where only sections write
  * @field: of &struct kpkeys_kept
  * @value: what
@@ -78,28 +136,6 @@ do {									\
 	barrier();							\
 	raw_cpu_read(kpkeys_cpu.kept.field);				\
 })
-
-/* Levels of page tables, folded ones left out. */
-#define KPKEYS_LEVEL_PTE	1
-#define KPKEYS_LEVEL_PMD	2
-#define KPKEYS_LEVEL_PUD	3
-#define KPKEYS_LEVEL_P4D	4
-#define KPKEYS_LEVEL_PGD	5
-
-/* Code that is also built for the decompressor or the vDSO has no gate. */
-#if defined(CONFIG_KPKEYS) && !defined(__DISABLE_EXPORTS) && \
-	!defined(BUILD_VDSO) && !defined(BUILD_VDSO32)
-#define KPKEYS_BUILT_IN	1
-#endif
-
-#include <linux/cleanup.h>
-
-#ifdef KPKEYS_BUILT_IN
-
-#include <linux/build_bug.h>
-#include <linux/jump_label.h>
-#include <linux/kpkeys_state.h>
-#include <linux/preempt.h>
 
 DECLARE_STATIC_KEY_FALSE(kpkeys_pgtables_key);
 
@@ -440,6 +476,10 @@ bool kpkeys_handle_debug(struct pt_regs *regs);
 bool kpkeys_wanted(void);
 
 #else /* !KPKEYS_BUILT_IN */
+
+/* Sections that such a kernel has, too, declare @kept for it. */
+#define kpkeys_keep(field, value)	(kept.field = (value))
+#define kpkeys_kept(field)		(kept.field)
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_must_raise(void) { return false; }

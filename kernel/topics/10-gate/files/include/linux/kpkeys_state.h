@@ -62,42 +62,6 @@ struct kpkeys_refusal {
 	bool			is_task;
 };
 
-/**
- * struct kpkeys_kept - values of a section that registers are too few for
- * @entry: where it writes
- * @source: where it reads
- * @marks: which entries it leaves out, a bit each
- * @value: what it writes
- * @seen: what was there
- * @table: a page frame
- * @from: the first address of a range
- * @to: where that ends
- * @given: what its caller gave: flags, or the number of something
- * @nr: how many
- * @level: KPKEYS_LEVEL_*
- * @parent: what the table of frames says of the page of @entry
- * @done: whether something is
- *
- * Each section uses what it needs of it. See kpkeys_keep().
- */
-struct kpkeys_kept {
-	u64		*entry;
-	union {
-		const u64		*source;
-		const unsigned long	*marks;
-	};
-	u64		value;
-	u64		seen;
-	unsigned long	table;
-	unsigned long	from;
-	unsigned long	to;
-	unsigned long	given;
-	unsigned int	nr;
-	u8		level;
-	u8		parent;
-	bool		done;
-};
-
 #define KPKEYS_KEPT_WORDS	(sizeof(struct kpkeys_kept) / sizeof(unsigned long))
 
 /**

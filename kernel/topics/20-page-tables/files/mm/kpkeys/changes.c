@@ -206,6 +206,7 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 {
 	unsigned long flags = change->flags, from, to;
 	struct vm_area_struct *vma = change->vma;
+	struct kpkeys_kept kept __maybe_unused;
 	unsigned long prot = pgprot_val(change->prot);
 	unsigned int nr;
 	pte_t old, pte;

@@ -184,6 +184,7 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 {
 	struct mm_struct *dst_mm = dst_vma->vm_mm, *src_mm = src_vma->vm_mm;
 	unsigned long vm_flags = dst_vma->vm_flags;
+	struct kpkeys_kept kept __maybe_unused;
 	unsigned int nr;
 	pte_t pte;
 
