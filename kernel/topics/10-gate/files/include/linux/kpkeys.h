@@ -54,42 +54,6 @@ enum kpkeys_level {
  */
 #define kpkeys_reread(var)	asm volatile("" : "+r" (var) : : "memory")
 
-/**
- * struct kpkeys_kept - values of a section that registers are too few for
- * @entry: where it writes
- * @source: where it reads
- * @marks: which entries it leaves out, a bit each
- * @value: what it writes
- * @seen: what was there
- * @table: a page frame
- * @from: the first address of a range
- * @to: where that ends
- * @given: what its caller gave: flags, or the number of something
- * @nr: how many
- * @level: KPKEYS_LEVEL_*
- * @parent: what the table of frames says of the page of @entry
- * @done: whether something is
- *
- * Each section uses what it needs of it. See kpkeys_keep().
- */
-struct kpkeys_kept {
-	u64		*entry;
-	union {
-		const u64		*source;
-		const unsigned long	*marks;
-	};
-	u64		value;
-	u64		seen;
-	unsigned long	table;
-	unsigned long	from;
-	unsigned long	to;
-	unsigned long	given;
-	unsigned int	nr;
-	u8		level;
-	u8		parent;
-	bool		done;
-};
-
 /* Levels of page tables, folded ones left out. */
 #define KPKEYS_LEVEL_PTE	1
 #define KPKEYS_LEVEL_PMD	2
@@ -476,10 +440,6 @@ bool kpkeys_handle_debug(struct pt_regs *regs);
 bool kpkeys_wanted(void);
 
 #else /* !KPKEYS_BUILT_IN */
-
-/* Sections that such a kernel has, too, declare @kept for it. */
-#define kpkeys_keep(field, value)	(kept.field = (value))
-#define kpkeys_kept(field)		(kept.field)
 
 static __always_inline bool kpkeys_pgtables_enabled(void) { return false; }
 static __always_inline bool kpkeys_must_raise(void) { return false; }

@@ -62,6 +62,36 @@ struct kpkeys_refusal {
 	bool			is_task;
 };
 
+/**
+ * struct kpkeys_kept - values of a section that registers are too few for
+ * @entry: where it writes
+ * @source: where it reads
+ * @value: what it writes
+ * @seen: what was there
+ * @table: a page frame
+ * @end: of an address range
+ * @given: the number of something, as its caller gave it
+ * @nr: how many
+ * @level: KPKEYS_LEVEL_*
+ * @parent: what the table of frames says of the page of @entry
+ * @done: whether something is
+ *
+ * Each section uses what it needs of it. See kpkeys_keep().
+ */
+struct kpkeys_kept {
+	u64		*entry;
+	const u64	*source;
+	u64		value;
+	u64		seen;
+	unsigned long	table;
+	unsigned long	end;
+	unsigned long	given;
+	unsigned int	nr;
+	u8		level;
+	u8		parent;
+	bool		done;
+};
+
 #define KPKEYS_KEPT_WORDS	(sizeof(struct kpkeys_kept) / sizeof(unsigned long))
 
 /**

@@ -158,28 +158,26 @@ static __always_inline unsigned int nr_noted(const struct ptes_change *change,
 
 /* Is that not the same for all of a run? Then it is unfolded. */
 static __always_inline bool differ(const struct ptes_change *change,
-				   unsigned long addr, unsigned int nr,
-				   unsigned long flags)
+				   unsigned long addr, unsigned int nr)
 {
 	unsigned int noted;
 
-	if (nr == 1 || !(flags & (MM_CP_PROT_NUMA | MM_CP_TRY_CHANGE_WRITABLE)))
+	if (nr == 1 || !(change->flags & (MM_CP_PROT_NUMA | MM_CP_TRY_CHANGE_WRITABLE)))
 		return false;
 	noted = nr_noted(change, addr, nr);
 	return noted && noted != nr;
 }
 
 static __always_inline bool is_kept(const struct ptes_change *change,
-				    unsigned long addr, unsigned long flags)
+				    unsigned long addr)
 {
-	return flags & MM_CP_PROT_NUMA && test_bit(pte_index(addr), change->noted);
+	return change->flags & MM_CP_PROT_NUMA && test_bit(pte_index(addr), change->noted);
 }
 
 static __always_inline bool gets_writable(const struct ptes_change *change,
-					  pte_t pte, unsigned long addr,
-					  unsigned long flags)
+					  pte_t pte, unsigned long addr)
 {
-	return flags & MM_CP_TRY_CHANGE_WRITABLE && !pte_write(pte) &&
+	return change->flags & MM_CP_TRY_CHANGE_WRITABLE && !pte_write(pte) &&
 	       test_bit(pte_index(addr), change->noted);
 }
 
@@ -198,16 +196,14 @@ static __always_inline bool change_must_be_asked(pte_t old, pte_t pte,
 /*
  * Change entries up to one that has to be changed with the gate shut. Page
  * tables can be written here, so nothing else happens, and what comes of it is
- * kept until the gate is shut.
+ * in registers.
  */
 static noinline __flatten unsigned long
 change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 		  unsigned long end)
 {
-	unsigned long flags = change->flags, from, to;
 	struct vm_area_struct *vma = change->vma;
-	struct kpkeys_kept kept __maybe_unused;
-	unsigned long prot = pgprot_val(change->prot);
+	unsigned long from = end, to = addr;
 	unsigned int nr;
 	pte_t old, pte;
 	long pages = 0;
@@ -221,25 +217,20 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 		kpkeys_reread(end);
 		if (!taken_are_ptes(ptep, addr, end))
 			return end;
-		kpkeys_keep(given, flags);
-		kpkeys_keep(value, prot);
-		kpkeys_keep(from, end);
-		kpkeys_keep(to, addr);
 		for (; addr != end; ptep += nr, addr += nr * PAGE_SIZE) {
 			old = READ_ONCE(*ptep);
 			nr = nr_of_run(ptep, old, (end - addr) / PAGE_SIZE);
-			if (!pte_present(old) && !is_left(old, kpkeys_kept(given)))
+			if (!pte_present(old) && !is_left(old, change->flags))
 				break;
-			if (unlikely(!nr) || differ(change, addr, nr, kpkeys_kept(given)))
+			if (unlikely(!nr) || differ(change, addr, nr))
 				break;
-			if (!pte_present(old) || is_kept(change, addr, kpkeys_kept(given)))
+			if (!pte_present(old) || is_kept(change, addr))
 				continue;
 			if (is_searched_for(old, nr))
 				break;
 			old = take_changed_pte(vma, addr, ptep, nr);
-			pte = changed_pte(old, __pgprot(kpkeys_kept(value)),
-					  kpkeys_kept(given));
-			if (gets_writable(change, pte, addr, kpkeys_kept(given)))
+			pte = changed_pte(old, change->prot, change->flags);
+			if (gets_writable(change, pte, addr))
 				pte = mkwrite_changed_pte(pte, vma);
 			ask = change_must_be_asked(old, pte, nr);
 			set_changed_pte(vma, addr, ptep, old, ask ? old : pte, nr);
@@ -248,12 +239,9 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 			pages += nr;
 			if (!pte_needs_flush(old, pte))
 				continue;
-			if (addr < kpkeys_kept(from))
-				kpkeys_keep(from, addr);
-			kpkeys_keep(to, addr + nr * PAGE_SIZE);
+			from = min(from, addr);
+			to = addr + nr * PAGE_SIZE;
 		}
-		from = kpkeys_kept(from);
-		to = kpkeys_kept(to);
 	}
 	change->pages += pages;
 	change->flush_start = min(change->flush_start, from);

@@ -193,8 +193,8 @@ static __always_inline bool bury_pages(void *pgd)
 {
 	void *page = pgd;
 
-	kpkeys_keep(to, (unsigned long)pgd + KPKEYS_ROOT_SIZE);
-	for (; (unsigned long)page != kpkeys_kept(to); page += PAGE_SIZE) {
+	kpkeys_keep(end, (unsigned long)pgd + KPKEYS_ROOT_SIZE);
+	for (; (unsigned long)page != kpkeys_kept(end); page += PAGE_SIZE) {
 		if (!kpkeys_table_bury(page))
 			return false;
 		if (want_init_on_free())

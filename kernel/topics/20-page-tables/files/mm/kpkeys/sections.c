@@ -184,14 +184,11 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 {
 	struct mm_struct *dst_mm = dst_vma->vm_mm, *src_mm = src_vma->vm_mm;
 	unsigned long vm_flags = dst_vma->vm_flags;
-	struct kpkeys_kept kept __maybe_unused;
+	bool is_cow;
 	unsigned int nr;
 	pte_t pte;
 
-	/* Where nothing is protected, what is kept is this CPU's, too. */
-	guard(preempt)();
 	guard(kpkeys_pgtables_section)(PTRS_PER_PTE);
-	kpkeys_keep(marks, skip);
 	kpkeys_reread(src);
 	kpkeys_reread(dst);
 	kpkeys_reread(addr);
@@ -199,17 +196,20 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 	if (!taken_are_ptes(src, addr, end) || !copies_are_known(src) ||
 	    !taken_are_ptes(dst, addr, end))
 		return end;
-	kpkeys_keep(given, vm_flags);
 	for (; addr != end; addr += nr * PAGE_SIZE, src += nr, dst += nr) {
+		/* What is computed of them would be kept on the stack. */
+		kpkeys_reread(vm_flags);
+		kpkeys_reread(skip);
+		is_cow = is_cow_mapping(vm_flags);
 		nr = read_copied_ptes(src, &pte);
 		if (unlikely(nr > 1))
-			nr = nr_to_copy(addr, end, nr, kpkeys_kept(marks));
-		if (pte_none(pte) || is_skipped(addr, kpkeys_kept(marks)))
+			nr = nr_to_copy(addr, end, nr, skip);
+		if (pte_none(pte) || is_skipped(addr, skip))
 			continue;
 		if (is_searched_for(pte, nr))
 			break;
 		if (likely(pte_present(pte))) {
-			if (is_cow_mapping(kpkeys_kept(given)) && pte_write(pte) &&
+			if (is_cow && pte_write(pte) &&
 			    !protect_copied_ptes(src_mm, addr, src, pte, nr))
 				break;
 		} else if (pte_swp_exclusive(pte)) {
@@ -217,8 +217,7 @@ copy_in_section(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 			pte = pte_swp_clear_exclusive(pte);
 			write_swap_pte(src_mm, addr, src, pte);
 		}
-		if (!set_copied_ptes(dst_mm, addr, dst,
-				     copied_pte(pte, kpkeys_kept(given)), nr))
+		if (!set_copied_ptes(dst_mm, addr, dst, copied_pte(pte, vm_flags), nr))
 			break;
 	}
 	return addr;
