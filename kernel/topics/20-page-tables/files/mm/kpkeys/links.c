@@ -114,19 +114,9 @@ static __always_inline bool loses(void)
 	return kpkeys_loses(kpkeys_kept(seen), kpkeys_kept(value), entry_level());
 }
 
-static __always_inline void unlink_new_table(void)
+static __always_inline void unlink_but(unsigned long pfn, unsigned long other)
 {
-	unsigned long pfn = new_table();
-
-	if (pfn && pfn != old_table() && pfn != kpkeys_kept(table))
-		unlink(pfn);
-}
-
-static __always_inline void unlink_old_table(void)
-{
-	unsigned long pfn = old_table();
-
-	if (pfn && pfn != new_table() && pfn != kpkeys_kept(table))
+	if (pfn && pfn != other && pfn != kpkeys_kept(table))
 		unlink(pfn);
 }
 
@@ -139,13 +129,13 @@ static __always_inline bool exchange_kept(void)
 		if (!claim_new_table())
 			return false;
 		if (unlikely(loses())) {
-			unlink_new_table();
+			unlink_but(new_table(), old_table());
 			return false;
 		}
 		seen = kpkeys_kept(seen);
 	} while (!try_cmpxchg(kpkeys_kept(entry), &seen, kpkeys_kept(value)));
 	kpkeys_entry_written(kpkeys_kept(value));
-	unlink_old_table();
+	unlink_but(old_table(), new_table());
 	return true;
 }
 

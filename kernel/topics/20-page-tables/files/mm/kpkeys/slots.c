@@ -143,14 +143,6 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
 	return refuse_slot(entry);
 }
 
-static __always_inline unsigned long mapped_by(u64 value)
-{
-	unsigned long pfn, nr;
-
-	return kpkeys_entry_leads_to(value, KPKEYS_LEVEL_PTE, &pfn, &nr) ?
-	       pfn : ULONG_MAX;
-}
-
 /**
  * kpkeys_exchange_leaf - write an entry that kpkeys_refuse_leaf() let pass
  * @entry: where
@@ -168,7 +160,6 @@ noinline __flatten bool kpkeys_exchange_leaf(void *entry, u64 value, u64 *old)
 		kpkeys_reread(value);
 		kpkeys_keep(entry, entry);
 		kpkeys_keep(value, value);
-		kpkeys_keep(table, mapped_by(value));
 		if (!kpkeys_leaf_is_fit())
 			return false;
 		seen = xchg(kpkeys_kept(entry), kpkeys_kept(value));

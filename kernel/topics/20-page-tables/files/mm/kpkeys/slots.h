@@ -58,13 +58,21 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 	       (level_of_linked(table) || !kpkeys_frame(pfn));
 }
 
+/* The frame that an entry of the last level maps, or a number that there is not. */
+static __always_inline unsigned long mapped_by(u64 value)
+{
+	unsigned long pfn, nr;
+
+	return kpkeys_entry_leads_to(value, KPKEYS_LEVEL_PTE, &pfn, &nr) ?
+	       pfn : ULONG_MAX;
+}
+
 /**
  * kpkeys_leaf_is_fit - may an entry still be written, as kpkeys_refuse_leaf() said?
  *
- * In the section that writes it, of what is kept: @entry, @value, and as @table the
- * frame that it maps, or a number that there is not. An interrupt in between had
- * all that on its stack. Above the last level an entry maps more than one frame,
- * or leads to a table.
+ * In the section that writes it, of @entry and @value as they are kept: an
+ * interrupt in between had them on its stack. Above the last level an entry maps
+ * more than one frame, or leads to a table.
  */
 static __always_inline bool kpkeys_leaf_is_fit(void)
 {
@@ -77,9 +85,9 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	    kpkeys_slot_loses(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
 			      kpkeys_kept(value)) ||
 	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
-		       kpkeys_kept(table)))
+		       mapped_by(kpkeys_kept(value))))
 		return false;
-	frame = kpkeys_frame(kpkeys_kept(table));
+	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
 	return !frame || arch_kpkeys_leaf_fits(kpkeys_kept(value), frame);
 }
 
