@@ -26,14 +26,12 @@ void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t 
 {
 	unsigned long i;
 	pte_t old, pte;
-	u64 seen;
 
 	for (i = 0; i < nr; i++, ptep++) {
 		old = __ptep_get(ptep);
 		pte = pfn_pte(pfn + i, kpkeys_keep_key(old, prot));
 		BUG_ON(!pgattr_change_is_safe(pte_val(old), pte_val(pte)));
-		kpkeys_refuse_run(ptep, pte, 1);
-		kpkeys_exchange_leaf(ptep, pte_val(pte), &seen);
+		kpkeys_set_pte(ptep, pte);
 	}
 }
 
