@@ -343,7 +343,7 @@ void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
 /* What was there is told when the gate is shut: where to, is on the stack. */
-static __always_inline bool clear_slot(pte_t *ptep, u64 *old)
+static bool clear_slot(pte_t *ptep, u64 *old)
 {
 	u64 seen;
 
