@@ -15,6 +15,18 @@ static int victim = -1;
 static pid_t victim_process;
 static uint64_t victim_address;
 
+/*
+ * All of the program. Attackers run on this process's tables: what they faulted in
+ * there would be counted for another mm, which the kernel reports when that ends.
+ */
+static void map_program(void)
+{
+	extern char __executable_start[], edata[];
+	char *start = (char *)((uintptr_t)__executable_start & -PAGE_SIZE);
+
+	madvise(start, edata - start, MADV_POPULATE_READ);
+}
+
 static char *make_secret(void)
 {
 	char *secret = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
@@ -34,6 +46,7 @@ static void victim_main(int fd)
 
 	if (setresuid(VICTIM_UID, VICTIM_UID, VICTIM_UID))
 		_exit(1);
+	map_program();
 	secret = make_secret();
 	if (write(fd, &secret, sizeof(secret)) != sizeof(secret))
 		_exit(1);

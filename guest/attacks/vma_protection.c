@@ -11,10 +11,6 @@
 #include "list.h"
 #include "objects.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
-
 /* Shared, so that what was written is there when it is mapped again. */
 enum outcome vma_code(void)
 {

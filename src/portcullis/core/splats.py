@@ -12,7 +12,7 @@ PATTERNS = {
     "violation": r"kpkeys: violation:",
     "open-section": r"kpkeys: section left open|kpkeys: .*left open on return",
     "unkeyed": r"kpkeys: .*\bunkeyed page",
-    "bug": r"\bBUG: (?!Bad (?:page|rss))|\bkernel BUG at ",
+    "bug": r"\bBUG: |\bkernel BUG at ",
     "warning": r"\bWARNING: ",
     "oops": r"\bOops: |\bOops\[|general protection fault|double fault|stack segment|invalid opcode: ",
     "panic": r"Kernel panic - not syncing",
