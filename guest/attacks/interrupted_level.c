@@ -29,14 +29,13 @@
 #define ENOUGH		8		/* frames that were changed */
 #define MOVED_PART	0x5f
 #define MOVED_TABLES	16
-#define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
 #define NO_LEVEL	0xffffffffUL
 #define LEVEL_WORDS	13		/* of a frame: those that may have the level */
 
 struct target {
 	pid_t pid;
 	struct task task;
-	uint64_t lock, helper, state;
+	uint64_t lock, helper;
 	uint64_t place;			/* what is to be cleared */
 	int changed;
 };
@@ -85,28 +84,20 @@ static pid_t start_child(void)
 static bool find_target(struct target *target)
 {
 	target->helper = ksymbol(HELPER);
-	target->state = ksymbol_cpu("kpkeys_cpu", HELPER_CPU);
 	target->place = frame_of_text() & -8UL;	/* around text is text */
-	if (!target->helper || !target->state || ktask(target->pid, &target->task))
+	if (!target->helper || ktask(target->pid, &target->task))
 		return false;
 	target->lock = find_signal_lock(&target->task);
 	return target->lock;
 }
 
 /* In a section the registers would be put back. */
-static bool is_in_section(const struct target *target)
-{
-	uint8_t nr = 1;
-
-	return kread(target->state + NR_SAVED, &nr, sizeof(nr)) || nr;
-}
-
 static void change_frame(void *data, uint64_t at, const uint64_t *frame)
 {
 	struct target *target = data;
 	int i;
 
-	if (is_in_section(target))
+	if (has_hit_section(HELPER_CPU))
 		return;
 	for (i = 0; i < LEVEL_WORDS; i++)
 		if (frame[i] == LEVEL_PTE)

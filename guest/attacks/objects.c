@@ -20,6 +20,7 @@
 #define HOLE_ORDER	2
 #define HOLES		10240	/* and as many that are held */
 #define AT_ONCE		128
+#define NR_SAVED	1	/* byte of kpkeys_cpu: interrupted sections */
 #define FRAMES		"kpkeys_frames"	/* a pointer to pointers to pages, a byte for each frame */
 
 bool is_kernel_address(uint64_t value)
@@ -81,6 +82,14 @@ void set_lock(uint64_t lock, bool held)
 	char byte = held;
 
 	kwrite(lock, &byte, sizeof(byte));
+}
+
+bool has_hit_section(int cpu)
+{
+	uint8_t nr = 0;
+
+	kread(ksymbol_cpu("kpkeys_cpu", cpu) + NR_SAVED, &nr, sizeof(nr));
+	return nr;
 }
 
 uint64_t frame_at(uint64_t pfn)

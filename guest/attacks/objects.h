@@ -55,6 +55,9 @@ void alarm_every(unsigned int microseconds);
 uint64_t find_signal_lock(const struct task *task);
 void set_lock(uint64_t lock, bool held);
 
+/* Has an interrupt of that CPU hit an open section? By its keyed page, which may be read. */
+bool has_hit_section(int cpu);
+
 /* Where the table of frames says of a page frame what it is, or 0; and of text_address(). */
 uint64_t frame_at(uint64_t pfn);
 uint64_t frame_of_text(void);

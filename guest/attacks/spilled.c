@@ -26,7 +26,6 @@
 #define FUNCTION	"exchange"
 #define LENGTH		0x1800		/* bytes of it, at most */
 #define STACK_WORDS	32		/* of it, at most */
-#define NR_SAVED	1		/* byte of kpkeys_cpu: interrupted sections */
 #define FRAME_LINK	0xc0		/* whether a table is linked: in its byte */
 #define MOVER_CPU	1
 #define MOVED_PART	0x5e
@@ -53,7 +52,7 @@ static struct {
 struct target {
 	pid_t pid;
 	struct task task;
-	uint64_t lock, function, state;
+	uint64_t lock, function;
 	uint64_t pfn[MOVED_TABLES], frame[MOVED_TABLES];
 	struct huge huge;
 	uint64_t bait;			/* the page frame of its deposit: a table, not linked */
@@ -167,8 +166,7 @@ static bool find_target(struct target *target)
 			return false;
 	target->bait = (target->huge.deposit - memory_map_base()) / STRUCT_PAGE;
 	target->function = ksymbol(FUNCTION);
-	target->state = ksymbol_cpu("kpkeys_cpu", MOVER_CPU);
-	if (!target->function || !target->state || ktask(target->pid, &target->task))
+	if (!target->function || ktask(target->pid, &target->task))
 		return false;
 	target->lock = find_signal_lock(&target->task);
 	return target->lock;
@@ -185,14 +183,6 @@ static int find_unlinked(const struct target *target)
 	return -1;
 }
 
-static bool is_section(const struct target *target)
-{
-	uint8_t nr = 0;
-
-	kread(target->state + NR_SAVED, &nr, sizeof(nr));
-	return nr;
-}
-
 /* What the section has on the stack begins behind the frame. */
 static void change_spilled(void *data, uint64_t at, const uint64_t *frame)
 {
@@ -201,7 +191,7 @@ static void change_spilled(void *data, uint64_t at, const uint64_t *frame)
 	int i;
 
 	(void)frame;
-	target->unlinked = is_section(target) ? find_unlinked(target) : -1;
+	target->unlinked = has_hit_section(MOVER_CPU) ? find_unlinked(target) : -1;
 	at += FRAME_WORDS * sizeof(*words);
 	if (target->unlinked < 0 || kread(at, words, sizeof(words)))
 		return;
