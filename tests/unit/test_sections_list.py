@@ -110,7 +110,7 @@ def test_helpers_have_rows_of_their_own():
     none = Reach(frozenset(), frozenset())
     assert compare(listing, "default", {"f": FINDING}, {"g": Finding(nothing, none)}) == []
     found = compare(listing, "default", {"f": FINDING}, {"g": Finding(wrong, none)})
-    assert found[0] == "g, a helper, has a store with the gate open that its row does not name: register"
+    assert found[0] == "g, a helper, has an access with the gate open that its row does not name: register"
     stale = compare(listing, "default", {"f": changed(calls={})}, {"g": Finding(nothing, none)})
     assert stale == ["g is in the list and no section calls it"]
 

@@ -219,7 +219,7 @@ def beyond(listing: Listing, row: Row, lane: str, finding: Finding) -> Iterable[
     for call in sorted(section.calls.keys() - row.calls):
         yield f"calls {call} with the gate open"
     for kind in sorted(section.stores.keys() - row.stores - listing.everywhere):
-        yield f"has a store with the gate open that its row does not name: {kind}"
+        yield f"has an access with the gate open that its row does not name: {kind}"
     for boundary in sorted(reach.boundaries - row.leads):
         yield f"may come to {boundary} with the gate open"
     for what, number, bounds in (

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from portcullis.core.sections import machine
 from portcullis.core.sections.conditions import assume, possible
 from portcullis.core.sections.kernel import Kernel
 from portcullis.core.sections.machine import Instruction
@@ -159,7 +160,7 @@ class X86:
 
     def store_of(self, instruction: Instruction, state: State) -> str | None:
         """The kind of a store, which the instruction alone says, or of a load from the stack."""
-        return STACK if self._uses_stack(instruction.raw, state) else instruction.store
+        return machine.STACK if self._uses_stack(instruction.raw, state) else instruction.store
 
     def _uses_stack(self, decoded: Decoded, state: State) -> bool:
         if decoded.name.startswith(("push", "pop")):
