@@ -189,7 +189,6 @@ static void __init calibrate(void)
 		"begin without a barrier" : "wait for theirs");
 }
 
-#ifdef CONFIG_VMAP_STACK
 /* All the room there is, until the kernel is up. */
 struct kpkeys_stacks kpkeys_stacks __ro_after_init = { .room = ULONG_MAX };
 EXPORT_SYMBOL_GPL(kpkeys_stacks);
@@ -203,7 +202,6 @@ static int __init limit_stacks(void)
 	return 0;
 }
 core_initcall(limit_stacks);
-#endif
 
 /* Is a CPU that starts to shut its gate in assembly? */
 u32 kpkeys_start_poe __ro_after_init;

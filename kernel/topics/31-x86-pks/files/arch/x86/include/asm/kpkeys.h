@@ -56,7 +56,6 @@ static __always_inline void arch_kpkeys_write_reg(kpkeys_reg_t reg)
  * with the gate open, so it must not lie behind a page table: neither in the direct
  * map nor in the image, whose first data are the one stack that is there.
  */
-#if defined(CONFIG_VMAP_STACK) && defined(CONFIG_DYNAMIC_MEMORY_LAYOUT)
 /**
  * struct kpkeys_stacks - where stacks are
  * @end: of the highest one
@@ -73,9 +72,6 @@ static __always_inline bool arch_kpkeys_has_stack(void)
 {
 	return kpkeys_stacks.end - current_stack_pointer <= kpkeys_stacks.room;
 }
-#else
-#define arch_kpkeys_has_stack()	true
-#endif
 
 static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
 {

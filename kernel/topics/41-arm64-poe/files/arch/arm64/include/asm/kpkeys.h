@@ -96,7 +96,6 @@ static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once
  * map, nor in the fixmap, nor in the image, whose first data are the one stack that
  * is there.
  */
-#ifdef CONFIG_VMAP_STACK
 /**
  * struct kpkeys_stacks - where stacks are
  * @room: bytes above the linear map, up to the memory map and the fixmap
@@ -118,9 +117,6 @@ static __always_inline bool arch_kpkeys_has_stack(void)
 	return (stack - PAGE_END < kpkeys_stacks.room) &
 	       (stack - kpkeys_stacks.image >= kpkeys_stacks.image_size);
 }
-#else
-#define arch_kpkeys_has_stack()	true
-#endif
 
 static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 {
