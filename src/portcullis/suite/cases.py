@@ -169,6 +169,7 @@ COUNTS = (
             "repeatable",
             "two boots of the benchmark on one CPU count the same",
             machine=Machine(job="bench", cpus=1, icount=0, arch=arch, timeout=300.0),
+            long=arch == "x86",
         )
         for prefix, arch in (("", "x86"), ("arm64-", "arm64"))
     ),

@@ -59,7 +59,7 @@ WP = (
     ),
     _wp("fault-injection", "the page allocator fails", "stress,faultinject", timeout=240.0),
     *attacks("wp-", ("audit", "enforce"), backend="wp"),
-    *attacks("wp-amd-", ("enforce",), **AMD_MACHINE),
+    *attacks("wp-amd-", ("enforce",), long=True, **AMD_MACHINE),
     *attacks("wp-nopks-", ("audit", "enforce"), pks=False, long=True),
     *attacks("wp-nopti-", ("enforce",), backend="wp", pti=False),
     bench("wp-bench", backend="wp"),
