@@ -179,7 +179,6 @@ bool kpkeys_in_force(void);
 bool kpkeys_have_flushed(s64 nr);
 bool kpkeys_flush(void);
 bool kpkeys_ask_cpus(void);
-bool kpkeys_forget(void);
 
 /* cpus.c */
 bool kpkeys_area_is(unsigned long offset, u64 id);

@@ -16,7 +16,6 @@ void kpkeys_set_flushed(unsigned long root);
 bool kpkeys_cpu_comes(void);
 void kpkeys_cpu_leaves(void);
 bool kpkeys_cpu_is_gone(void);
-void arch_kpkeys_ask(void);
 #else
 static inline bool kpkeys_cpu_comes(void) { return true; }
 static inline void kpkeys_cpu_leaves(void) { }

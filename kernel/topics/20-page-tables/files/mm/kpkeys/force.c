@@ -98,7 +98,7 @@ static bool wait_for_cpus(void)
 			break;
 		if (tries)
 			schedule_timeout_uninterruptible(1);
-		arch_kpkeys_ask();
+		arch_kpkeys_flush();
 	}
 	if (cpu < 0)
 		return true;
@@ -124,7 +124,8 @@ bool kpkeys_flush(void)
  * kpkeys_ask_cpus - wait for every section of before, and learn who uses which root
  *
  * May sleep. Whoever looked at the table of frames in a section has written his
- * entry then, on every CPU that runs, whatever masks and RCU say.
+ * entry then, on every CPU that runs, whatever masks and RCU say. Each has also
+ * forgotten which tables it walked before that, upper levels included.
  *
  * Return: as kpkeys_flush().
  */
@@ -132,21 +133,6 @@ bool kpkeys_ask_cpus(void)
 {
 	scoped_guard(kpkeys_hardened_pgtables)
 		atomic64_inc(&kpkeys_state.keyings);
-	arch_kpkeys_ask();
+	arch_kpkeys_flush();
 	return wait_for_cpus();
-}
-
-/**
- * kpkeys_forget - have every CPU forget which tables it walked
- *
- * May sleep. What a CPU knows of upper levels goes as well.
- *
- * Return: as kpkeys_flush().
- */
-bool kpkeys_forget(void)
-{
-	/* Where each CPU flushes for itself it does so when it is asked. */
-	if (ARCH_KPKEYS_FLUSHES_ALL)
-		arch_kpkeys_flush();
-	return kpkeys_ask_cpus();
 }

@@ -15,8 +15,6 @@
 /* After the mapping has changed: whoever reads the new number forgets the old one. */
 static void count_keying(void)
 {
-	if (ARCH_KPKEYS_FLUSHES_ALL)
-		return;
 	guard(kpkeys_hardened_pgtables)();
 	atomic64_inc(&kpkeys_state.keyings);
 }

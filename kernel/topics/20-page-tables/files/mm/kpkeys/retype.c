@@ -217,7 +217,7 @@ static __always_inline void go_on(unsigned long pfn)
 	arrivals()->next = pfn;
 	arrivals()->entry = 0;
 	/* What was mapped until the search came by may be known to a CPU. */
-	if (!ARCH_KPKEYS_FLUSHES_ALL && is_complete())
+	if (is_complete())
 		arrivals()->keyed = atomic64_inc_return(&kpkeys_state.keyings);
 }
 

@@ -274,7 +274,7 @@ void kpkeys_bury_roots(void)
 	guard(mutex)(&bury_lock);
 	visit_pages(ask_for);
 	kpkeys_begin_rest();
-	if (kpkeys_forget())
+	if (kpkeys_ask_cpus())
 		visit_pages(bury);
 	else
 		visit_records(ask_again);

@@ -7,7 +7,9 @@
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/vmalloc.h>
 
 #include "depot.h"
 #include "tables.h"
@@ -84,6 +86,47 @@ static void test_table_rests_until_forgotten(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, add_cpu(cpu), 0);
 }
 
+static u8 *map_page(struct kunit *test, struct page *page)
+{
+	u8 *at = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, at);
+	return at;
+}
+
+/* To another page, of which no TLB is told. */
+static bool is_stale(u8 *at, struct page *page)
+{
+	u8 seen;
+
+	guard(preempt)();
+	seen = READ_ONCE(*at);
+	set_pte(virt_to_kpte((unsigned long)at), mk_pte(page, PAGE_KERNEL));
+	return READ_ONCE(*at) == seen;
+}
+
+/* Nobody but the CPU itself can say that it has, whoever had others flush. */
+static void test_cpu_that_answers_has_forgotten(struct kunit *test)
+{
+	u8 *old = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	u8 *new = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	bool stale;
+	u8 *at;
+
+	KUNIT_ASSERT_TRUE(test, old && new);
+	*new = 1;
+	at = map_page(test, virt_to_page(old));
+	migrate_disable();
+	stale = is_stale(at, virt_to_page(new));
+	KUNIT_EXPECT_TRUE(test, kpkeys_ask_cpus());
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*at), 1);
+	migrate_enable();
+	vunmap(at);
+	kpkeys_test_expect_clean(test);
+	if (!stale)
+		kunit_skip(test, "an emulated CPU forgets where a section ends");
+}
+
 #define MANY	(3 * KPKEYS_MANY_TABLES)
 #define TRIES	4
 
@@ -126,6 +169,7 @@ static void test_tables_are_forgotten_together(struct kunit *test)
 static struct kunit_case rest_cases[] = {
 	KUNIT_CASE(test_table_that_was_never_linked_is_free),
 	KUNIT_CASE(test_table_rests_until_forgotten),
+	KUNIT_CASE(test_cpu_that_answers_has_forgotten),
 	KUNIT_CASE(test_tables_are_forgotten_together),
 	{}
 };

@@ -395,14 +395,6 @@ const char *arch_kpkeys_cpu_finding(void)
 	return kpkeys_ldt_is_users() ? NULL : "LDT";
 }
 
-/**
- * arch_kpkeys_ask - have each CPU call kpkeys_set_flushed()
- */
-void arch_kpkeys_ask(void)
-{
-	arch_kpkeys_flush();
-}
-
 /* A CPU has its own since it started, but while it wakes: a selector takes it. */
 static bool is_other_base(u64 base)
 {

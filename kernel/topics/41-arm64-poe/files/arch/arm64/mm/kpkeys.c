@@ -285,15 +285,7 @@ const char *arch_kpkeys_unsupported(void)
 }
 
 /**
- * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
- */
-void arch_kpkeys_flush(void)
-{
-	flush_tlb_all();
-}
-
-/**
- * kpkeys_flush_cpu - say that this CPU is in no section, and which root it runs on
+ * kpkeys_flush_cpu - drop what this CPU's TLB knows of old keys, and say so
  * @unused: as on_each_cpu() wants it
  *
  * With interrupts off. A CPU that starts calls it before it is sent any.
@@ -301,14 +293,18 @@ void arch_kpkeys_flush(void)
 void kpkeys_flush_cpu(void *unused)
 {
 	kpkeys_begin_flush();
+	local_flush_tlb_all();
 	kpkeys_set_flushed(PHYS_PFN(read_sysreg(ttbr0_el1) &
 				    GENMASK_ULL(47, PAGE_SHIFT)));
 }
 
 /**
- * arch_kpkeys_ask - have each CPU call kpkeys_set_flushed()
+ * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
+ *
+ * A flush that is broadcast would do, but each CPU is to say that it was behind
+ * what it answers for, whoever else asks meanwhile.
  */
-void arch_kpkeys_ask(void)
+void arch_kpkeys_flush(void)
 {
 	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
 }

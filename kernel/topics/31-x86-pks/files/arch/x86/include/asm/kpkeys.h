@@ -119,6 +119,5 @@ do {									\
 static __always_inline void arch_kpkeys_publish(void) { }
 
 /* Each CPU flushes for itself. */
-#define ARCH_KPKEYS_FLUSHES_ALL	false
 
 #endif /* _ASM_X86_KPKEYS_H */

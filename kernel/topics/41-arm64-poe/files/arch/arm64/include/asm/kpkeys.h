@@ -151,9 +151,6 @@ static __always_inline void arch_kpkeys_publish(void)
 /* See arch/arm64/mm/pageattr.c. */
 #define ARCH_KPKEYS_ALIASES_FOLLOW	rodata_full
 
-/* A flush is broadcast, and each CPU takes part. */
-#define ARCH_KPKEYS_FLUSHES_ALL	true
-
 /* As clear_page(), which is a call. */
 #define arch_kpkeys_clear_page(page)					\
 do {									\
