@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "filter.h"
 #include "list.h"
 #include "objects.h"
 
@@ -84,7 +85,7 @@ static uint64_t find_empty_entry(uint64_t mm, uint64_t addr)
 }
 
 /* Like one of ours, but for where it is, and what an entry there may do. */
-static uint64_t forge_vma(uint64_t addr)
+static uint64_t forge_vma(uint64_t addr, uint64_t protection)
 {
 	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -97,7 +98,7 @@ static uint64_t forge_vma(uint64_t addr)
 		return 0;
 	words[0] = addr & -PAGE_SIZE;
 	words[1] = words[0] + PAGE_SIZE;
-	words[VMA_PROT / sizeof(*words)] = PTE_KERNEL_RW;
+	words[VMA_PROT / sizeof(*words)] = protection;
 	words[VMA_FLAGS / sizeof(*words)] |= VM_LOCKED;
 	return kwrite(forged.addr, words, sizeof(words)) ? 0 : forged.addr;
 }
@@ -128,9 +129,10 @@ static void keep_page(uint64_t page)
 }
 
 /* The kernel gives up the page that it had there, and may free the new one. */
-static bool write_as_ours(uint64_t addr, void *data, size_t len, bool unmap)
+static bool write_as_ours(uint64_t addr, void *data, size_t len, bool unmap,
+			  uint64_t protection)
 {
-	uint64_t vma = forge_vma(addr), start = addr & -PAGE_SIZE, entry;
+	uint64_t vma = forge_vma(addr, protection), start = addr & -PAGE_SIZE, entry;
 	char copy[PAGE_SIZE];
 	struct task task;
 
@@ -150,12 +152,12 @@ static bool write_as_ours(uint64_t addr, void *data, size_t len, bool unmap)
 
 static bool write_by_fault(uint64_t addr, void *data, size_t len)
 {
-	return write_as_ours(addr, data, len, false);
+	return write_as_ours(addr, data, len, false, PTE_KERNEL_RW);
 }
 
 static bool write_by_zap(uint64_t addr, void *data, size_t len)
 {
-	return write_as_ours(addr, data, len, true);
+	return write_as_ours(addr, data, len, true, PTE_KERNEL_RW);
 }
 
 static enum outcome patch_by_own_page(bool (*store)(uint64_t addr, void *data, size_t len))
@@ -186,6 +188,20 @@ enum outcome fault_kernel_address(void)
 enum outcome zap_kernel_address(void)
 {
 	return patch_by_own_page(write_by_zap);
+}
+
+/* A compiled filter is read-only, too, and the kernel runs what is at its address. */
+enum outcome fault_filter_address(void)
+{
+	struct filter filter;
+
+	stay_on_cpu(0);
+	if (!filter_open(&filter))
+		return broken("no compiled filter was found");
+	if (!write_as_ours(filter.code, &filter.patched, sizeof(filter.patched), false,
+			   pte_make_executable(PTE_KERNEL_RW)))
+		return broken("no mapping of the filter's page was made");
+	return filter_judge(&filter, 0);
 }
 
 static void link_chunk(uint64_t chunk, uint64_t list)
@@ -311,6 +327,11 @@ enum outcome fault_kernel_address(void)
 }
 
 enum outcome zap_kernel_address(void)
+{
+	return skipped("a process has no tables of kernel addresses on this architecture");
+}
+
+enum outcome fault_filter_address(void)
 {
 	return skipped("a process has no tables of kernel addresses on this architecture");
 }
