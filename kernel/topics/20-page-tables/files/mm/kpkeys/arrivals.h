@@ -13,8 +13,10 @@
 #include <linux/percpu.h>
 
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_leaf.h>
 
 #include "internal.h"
+#include "tables.h"
 
 static __always_inline bool is_late(unsigned int cpu, const s64 *nr)
 {
@@ -127,6 +129,55 @@ static __always_inline bool kpkeys_are_new(const void *addr, unsigned int nr, in
 
 	for (; kpkeys_frames.nr && nr; nr--, pfn++)
 		if (kpkeys_frame_byte(pfn) != kpkeys_frame_of_key(pkey))
+			return false;
+	return true;
+}
+
+static __always_inline unsigned int index_at(unsigned long addr, unsigned int level)
+{
+	unsigned int bits = PAGE_SHIFT - 3;
+
+	return (addr >> (PAGE_SHIFT + (level - KPKEYS_LEVEL_PTE) * bits)) & ((1U << bits) - 1);
+}
+
+/* By tables that nobody writes. Goes on behind all that the entry maps. */
+static __always_inline bool is_next_at_home(void)
+{
+	unsigned long addr = (unsigned long)pfn_to_kaddr(kpkeys_kept(table)), pfn, nr;
+	u64 value = READ_ONCE(*(const u64 *)(swapper_pg_dir + pgd_index(addr)));
+	unsigned int level = KPKEYS_LEVEL_PGD;
+	const u64 *table;
+
+	while (level > KPKEYS_LEVEL_PTE && kpkeys_leads_on(value)) {
+		level = level == KPKEYS_LEVEL_PGD ? level_below_root() : level - 1;
+		table = pfn_to_kaddr(kpkeys_table_pfn(value));
+		value = READ_ONCE(table[index_at(addr, level)]);
+	}
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+		return false;
+	pfn += kpkeys_kept(table) & (nr - 1);
+	nr -= kpkeys_kept(table) & (nr - 1);
+	if (pfn != kpkeys_kept(table) || !arch_kpkeys_leaf_fits(value, kpkeys_frame(pfn)))
+		return false;
+	kpkeys_keep(table, pfn + nr);
+	return true;
+}
+
+/**
+ * kpkeys_are_at_home - does the direct map have pages where their numbers say?
+ * @pfn: the first one
+ * @nr: how many, that have their key
+ *
+ * In a section. The kernel writes what comes by its address; CPUs walk it by its
+ * number, and the search looks for that. With its key it stays where it is: see
+ * addresses.h.
+ */
+static __always_inline bool kpkeys_are_at_home(unsigned long pfn, unsigned int nr)
+{
+	kpkeys_keep(table, pfn);
+	kpkeys_keep(end, pfn + nr);
+	while (kpkeys_frames.nr && kpkeys_kept(table) < kpkeys_kept(end))
+		if (!is_next_at_home())
 			return false;
 	return true;
 }

@@ -273,6 +273,22 @@ static void give_back(const struct growth *g)
 		kpkeys_block_free(g->addr[i], 1U << g->order);
 }
 
+static bool is_moved(const void *addr, unsigned int nr)
+{
+	for (; nr; nr--, addr += PAGE_SIZE)
+		if (arch_kpkeys_phys((unsigned long)addr) != __pa(addr))
+			return true;
+	return false;
+}
+
+static void report_new(const void *addr, unsigned int nr)
+{
+	if (is_moved(addr, nr))
+		kpkeys_refuse("change of type", "a page that was moved", addr, NULL);
+	else
+		kpkeys_freelist_error("new block", addr);
+}
+
 static int add_arrivals(struct growth *g)
 {
 	unsigned int i;
@@ -284,7 +300,7 @@ static int add_arrivals(struct growth *g)
 		if (ret == -EAGAIN)
 			return ret;
 		if (ret)
-			kpkeys_freelist_error("new block", g->addr[i]);
+			report_new(g->addr[i], 1U << g->order);
 	}
 	return 0;
 }

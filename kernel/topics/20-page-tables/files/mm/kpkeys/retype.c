@@ -153,10 +153,13 @@ noinline __flatten int kpkeys_arrivals_add(const void *addr, unsigned int nr,
 	if (kpkeys_state.mode != KPKEYS_AUDIT &&
 	    late_for_keys() >= 0)
 		return -EAGAIN;
-	if (!kpkeys_are_new(addr, nr, pkey))
+	kpkeys_keep(given, kpkeys_linear_pfn(addr));
+	kpkeys_keep(nr, nr);
+	if (!kpkeys_are_new(addr, nr, pkey) ||
+	    !kpkeys_are_at_home(kpkeys_kept(given), kpkeys_kept(nr)))
 		return -EEXIST;
 	wait_for_step();
-	ret = add(kpkeys_linear_pfn(addr), nr);
+	ret = add(kpkeys_kept(given), kpkeys_kept(nr));
 	end_step();
 	return ret;
 }

@@ -4,6 +4,7 @@
  * does is put into a table as an attacker's mapping would be there already.
  */
 #include <linux/irq_work.h>
+#include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
@@ -87,6 +88,43 @@ static void test_unmapped_pages_arrive(struct kunit *test)
 	kpkeys_arrivals_end();
 	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, 1));
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
+	kpkeys_block_free(addr, NR);
+}
+
+static pte_t *direct_entry(struct kunit *test, void *addr)
+{
+	struct kpkeys_leaf leaf;
+
+	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)addr, &leaf));
+	KUNIT_ASSERT_EQ(test, leaf.size, PAGE_SIZE);
+	return __va(leaf.entry);
+}
+
+/* As a forged mapping of the process makes UFFDIO_MOVE do it. */
+static void exchange(struct kunit *test, void *addr)
+{
+	pte_t *a = direct_entry(test, addr), *b = direct_entry(test, addr + PAGE_SIZE);
+	pte_t first = ptep_get(a), second = ptep_get(b);
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		WRITE_ONCE(*a, second);
+		WRITE_ONCE(*b, first);
+	}
+	flush_tlb_kernel_range((unsigned long)addr, (unsigned long)addr + 2 * PAGE_SIZE);
+}
+
+/* The kernel would write the one, and CPUs would walk the other. */
+static void test_moved_pages_do_not_arrive(struct kunit *test)
+{
+	void *addr = page_address(new_block(test)), *moved = addr + PAGE_SIZE;
+
+	key(test, addr);
+	KUNIT_ASSERT_EQ(test, kpkeys_set_pkey(addr, NR, KPKEYS_PKEY_DEFAULT, false), 0);
+	exchange(test, moved);
+	key(test, addr);
+	KUNIT_EXPECT_FALSE(test, arrives(addr));
+	exchange(test, moved);
+	KUNIT_EXPECT_TRUE(test, arrives(addr));
 	kpkeys_block_free(addr, NR);
 }
 
@@ -279,6 +317,7 @@ static int retype_test_init(struct kunit *test)
 
 static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_unmapped_pages_arrive),
+	KUNIT_CASE(test_moved_pages_do_not_arrive),
 	KUNIT_CASE(test_pages_arrive_behind_a_flush),
 	KUNIT_CASE(test_mapped_page_does_not_arrive),
 	KUNIT_CASE(test_all_below_an_entry_are_mapped),
