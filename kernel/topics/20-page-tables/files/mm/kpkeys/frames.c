@@ -408,6 +408,13 @@ static bool refuse_bits(const void *entry, unsigned long table, u64 value,
 	       kpkeys_refuse("mapping", "a process's page for the kernel", entry, NULL);
 }
 
+static bool refuse_run(const void *entry, unsigned long table, u64 value,
+		       unsigned long pfn)
+{
+	return kpkeys_runs_anew(entry, table, value, pfn) &&
+	       kpkeys_refuse("mapping", "an ordinary page to be run", entry, NULL);
+}
+
 /**
  * kpkeys_refuse_leaf - may an entry of a page or a huge page not be written?
  * @entry: where
@@ -430,7 +437,8 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 	if (!kpkeys_frame_is_table(kpkeys_frame(table)))
 		return false;
 	if (refuse_loss(entry, table, value) ||
-	    refuse_bits(entry, table, value, pfn))
+	    refuse_bits(entry, table, value, pfn) ||
+	    refuse_run(entry, table, value, pfn))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;

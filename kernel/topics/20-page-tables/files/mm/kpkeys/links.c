@@ -114,6 +114,34 @@ static __always_inline bool loses(void)
 	return kpkeys_loses(kpkeys_kept(seen), kpkeys_kept(value), entry_level());
 }
 
+/* A table that was a process's may have what user space runs. */
+static __always_inline bool any_runs(unsigned long table)
+{
+	int level = kpkeys_level_to_search(table);
+	const u64 *entry = pfn_to_kaddr(table);
+	unsigned long pfn, nr;
+	u64 value;
+
+	do {
+		value = READ_ONCE(*entry);
+		if (arch_kpkeys_leaf_runs(value) && !table_below(value, level) &&
+		    kpkeys_entry_leads_to(value, level, &pfn, &nr) && !kpkeys_frame(pfn))
+			return true;
+	} while (offset_in_page(++entry));
+	return false;
+}
+
+/* The kernel would run that: where it did, a table may say the same in smaller pieces. */
+static __always_inline bool brings_text(void)
+{
+	u64 seen = kpkeys_kept(seen);
+
+	return is_kernels(kpkeys_kept(parent)) && kpkeys_processes_run &&
+	       new_table() && new_table() != old_table() &&
+	       (kpkeys_leads_on(seen) || !arch_kpkeys_leaf_runs(seen)) &&
+	       kpkeys_state.mode != KPKEYS_AUDIT && any_runs(new_table());
+}
+
 static __always_inline void unlink_but(unsigned long pfn, unsigned long other)
 {
 	if (pfn && pfn != other && pfn != kpkeys_kept(table))
@@ -128,7 +156,7 @@ static __always_inline bool exchange_kept(void)
 		kpkeys_keep(seen, seen);
 		if (!claim_new_table())
 			return false;
-		if (unlikely(loses())) {
+		if (unlikely(loses() || brings_text())) {
 			unlink_but(new_table(), old_table());
 			return false;
 		}

@@ -58,6 +58,29 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 	       (level_of_linked(table) || !kpkeys_frame(pfn));
 }
 
+/**
+ * kpkeys_runs_anew - would the kernel run an ordinary page that was not there before?
+ * @entry: where
+ * @table: the page frame that it is in
+ * @value: what it is to be
+ * @pfn: the first frame that it maps
+ *
+ * Whoever makes text of pages changes what their entries say besides. Who maps others
+ * at the address of text of a module has them where they are not run.
+ */
+static __always_inline bool kpkeys_runs_anew(const void *entry, unsigned long table,
+					     u64 value, unsigned long pfn)
+{
+	unsigned long before, nr;
+
+	if (!arch_kpkeys_leaf_runs(value) || !kpkeys_processes_run ||
+	    kpkeys_frame(table) != KPKEYS_FRAME_KERNEL_TABLE || kpkeys_frame(pfn))
+		return false;
+	return !kpkeys_entry_leads_to(READ_ONCE(*(const u64 *)entry),
+				      kpkeys_level_to_search(table), &before, &nr) ||
+	       before != pfn;
+}
+
 /* The frame that an entry of the last level maps, or a number that there is not. */
 static __always_inline unsigned long mapped_by(u64 value)
 {
@@ -85,7 +108,9 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	    kpkeys_slot_loses(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
 			      kpkeys_kept(value)) ||
 	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
-		       mapped_by(kpkeys_kept(value))))
+		       mapped_by(kpkeys_kept(value))) ||
+	    kpkeys_runs_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+			     kpkeys_kept(value), mapped_by(kpkeys_kept(value))))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
 	return !frame || arch_kpkeys_leaf_fits(kpkeys_kept(value), frame);
@@ -105,7 +130,8 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
 	    kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	if (is_foreign(slot_pfn(entry), value, pfn))
+	if (is_foreign(slot_pfn(entry), value, pfn) ||
+	    kpkeys_runs_anew(entry, slot_pfn(entry), value, pfn))
 		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return true;

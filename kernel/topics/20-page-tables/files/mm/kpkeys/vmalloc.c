@@ -8,6 +8,8 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+#include <asm/kpkeys_leaf.h>
+
 #include "internal.h"
 
 static __always_inline bool are_kernel_ptes(const pte_t *ptep, unsigned int nr)
@@ -52,7 +54,7 @@ __flatten unsigned int __vmap_ptes(pte_t *ptep, struct page **pages,
 	for (next = ptep, end = ptep + nr; next < end; next++, pages++) {
 		pte = mk_pte(READ_ONCE(*pages), prot);
 		kpkeys_reread(pte.pte);
-		if (!pte_none(READ_ONCE(*next)) ||
+		if (!pte_none(READ_ONCE(*next)) || arch_kpkeys_leaf_runs(pte_val(pte)) ||
 		    !is_ordinary_memory(kpkeys_present_pfn(pte)))
 			break;
 		WRITE_ONCE(*next, pte);
@@ -83,7 +85,8 @@ __flatten unsigned int __vmap_run(pte_t *ptep, unsigned long pfn, unsigned int n
 	for (next = ptep, end = ptep + nr; next < end; next++, pfn++) {
 		pte = pfn_pte(pfn, prot);
 		kpkeys_reread(pte.pte);
-		if (!pte_none(READ_ONCE(*next)) || kpkeys_is_typed(pte))
+		if (!pte_none(READ_ONCE(*next)) || kpkeys_is_typed(pte) ||
+		    arch_kpkeys_leaf_runs(pte_val(pte)))
 			break;
 		WRITE_ONCE(*next, pte);
 	}

@@ -128,6 +128,36 @@ static void test_sections_leave_mappings(struct kunit *test)
 	vunmap(area);
 }
 
+static bool becomes(pte_t *ptep, pte_t pte)
+{
+	set_pte(ptep, pte);
+	return pte_val(ptep_get(ptep)) == pte_val(pte);
+}
+
+/* Only where it is mapped already it may become text. */
+static void test_kernel_runs_no_other_page(struct kunit *test)
+{
+	struct page *page = alloc_pages(GFP_KERNEL, 1), *both[] = { page, page + 1 };
+	void *area = page ? vmap(both, 2, VM_MAP, PAGE_KERNEL) : NULL;
+	struct kpkeys_leaf leaf;
+	pte_t *ptep;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)area, &leaf));
+	ptep = __va(leaf.entry);
+	KUNIT_EXPECT_FALSE(test, becomes(ptep, mk_pte(page + 1, PAGE_KERNEL_EXEC)));
+	if (IS_ENABLED(CONFIG_X86))
+		KUNIT_EXPECT_FALSE(test, becomes(ptep, mk_pte(page + 1, PAGE_SHARED_EXEC)));
+	KUNIT_EXPECT_TRUE(test, becomes(ptep, mk_pte(page, PAGE_KERNEL_ROX)));
+	KUNIT_EXPECT_TRUE(test, becomes(ptep, mk_pte(page + 1, PAGE_KERNEL)));
+	KUNIT_EXPECT_TRUE(test, becomes(ptep, __pte(0)));
+	KUNIT_EXPECT_FALSE(test, becomes(ptep, mk_pte(page, PAGE_KERNEL_EXEC)));
+	KUNIT_EXPECT_EQ(test, __vmap_ptes(ptep, &page, 1, PAGE_KERNEL_EXEC), 0);
+	KUNIT_EXPECT_EQ(test, __vmap_run(ptep, page_to_pfn(page), 1, PAGE_KERNEL_EXEC), 0);
+	vunmap(area);
+	__free_pages(page, 1);
+}
+
 /* A table of a process is none of the kernel's. */
 static void test_sections_want_tables_of_the_kernel(struct kunit *test)
 {
@@ -278,11 +308,37 @@ static void test_table_of_the_kernel_is_for_no_process(struct kunit *test)
 	kpkeys_ptp_free(virt_to_page(top), 0);
 }
 
+#ifdef CONFIG_X86
+
+/* The entries above would be the kernel's, and so would be what user space runs. */
+static void test_kernel_runs_no_table_of_a_process(struct kunit *test)
+{
+	u64 *last = new_table(test), link = TABLE_BITS | __pa(last);
+	struct page *page = ZERO_PAGE(0);
+	u8 frame;
+
+	frame = kpkeys_test_set_frame(TABLE, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PMD,
+								 KPKEYS_LINK_ONE));
+	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY_EXEC));
+	set_pmd((pmd_t *)TABLE, __pmd(link));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
+	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY));
+	set_pmd((pmd_t *)TABLE, __pmd(link));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), link);
+	set_pte((pte_t *)last, __pte(0));
+	set_pmd((pmd_t *)TABLE, __pmd(0));
+	kpkeys_test_set_frame(TABLE, frame);
+	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
+#endif
+
 static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_mapping_is_not_cleared),
 	KUNIT_CASE(test_mapping_is_not_replaced),
 	KUNIT_CASE(test_sections_leave_mappings),
 	KUNIT_CASE(test_sections_want_tables_of_the_kernel),
+	KUNIT_CASE(test_kernel_runs_no_other_page),
 	KUNIT_CASE(test_kernel_entries_are_not_taken),
 	KUNIT_CASE(test_other_memory_is_unmapped),
 	KUNIT_CASE(test_table_is_not_unlinked),
@@ -290,6 +346,9 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_tables_of_the_kernel_are_known),
 	KUNIT_CASE(test_tables_below_are_known),
 	KUNIT_CASE(test_table_of_the_kernel_is_for_no_process),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_kernel_runs_no_table_of_a_process),
+#endif
 	{}
 };
 

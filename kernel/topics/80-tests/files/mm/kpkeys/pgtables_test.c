@@ -151,7 +151,7 @@ static void test_checker_sees_alias(struct kunit *test)
 /* What is behind the brk is the page allocator's; it must not be mapped again. */
 static void test_checker_sees_freed_image(struct kunit *test)
 {
-	pgprot_t present = __pgprot(_PAGE_PRESENT), none = __pgprot(0);
+	pgprot_t present = __pgprot(_PAGE_PRESENT | _PAGE_NX), none = __pgprot(0);
 	unsigned long addr = PAGE_ALIGN(_brk_end);
 
 	KPKEYS_TEST_REQUIRES(test, !IS_ALIGNED(addr, PMD_SIZE));

@@ -100,7 +100,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
 	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte) ||
-	    (!kpkeys_is_private(pte.pte) && kpkeys_is_pte_slot(ptep)))
+	    (kpkeys_is_pte_slot(ptep) ? !kpkeys_is_private(pte.pte) :
+	     kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte, kpkeys_present_pfn(pte))))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;

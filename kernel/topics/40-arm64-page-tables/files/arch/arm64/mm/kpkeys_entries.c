@@ -82,7 +82,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte_val(pte));
 	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte) ||
-	    (!kpkeys_is_private(pte_val(pte)) && kpkeys_is_pte_slot(ptep)))
+	    (kpkeys_is_pte_slot(ptep) ? !kpkeys_is_private(pte_val(pte)) :
+	     kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte), kpkeys_present_pfn(pte))))
 		return false;
 	___set_pte(ptep, pte);
 	return true;

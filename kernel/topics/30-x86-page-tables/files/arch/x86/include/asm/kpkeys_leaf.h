@@ -44,6 +44,17 @@ static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
 }
 
 /**
+ * arch_kpkeys_leaf_runs - does the kernel run what an entry of its own tables maps?
+ * @value: of the entry
+ *
+ * It may say that user space has it: the entries above, which are the kernel's, say no.
+ */
+static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
+{
+	return (value & (_PAGE_PRESENT | _PAGE_NX)) == _PAGE_PRESENT;
+}
+
+/**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
  * @value: of an entry above the last level
  *

@@ -45,6 +45,15 @@ static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
 }
 
 /**
+ * arch_kpkeys_leaf_runs - does the kernel run what an entry of its own tables maps?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
+{
+	return (value & (PTE_VALID | PTE_PXN)) == PTE_VALID;
+}
+
+/**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
  * @value: of an entry above the last level
  *
