@@ -27,7 +27,7 @@
 #define TABLES_PART	0x56
 #define NR_PAGES	16384
 #define STILL_HELD	32	/* of the last ones, before they are on a list of their own */
-#define TABLES		6144
+#define TABLES		1024
 #define REFERENCES	8
 
 #ifndef UFFDIO_MOVE
