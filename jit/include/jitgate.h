@@ -102,6 +102,17 @@ JITGATE_API void jitgate_query(struct jitgate_info *info);
  */
 JITGATE_API void jitgate_attach(void);
 
+/** JITGATE_NO_ENTRY - no thread needs jitgate_attach(). */
+#define JITGATE_NO_ENTRY	1u
+
+/**
+ * jitgate_entry_mask() - what jitgate_enter() looks at; not for other callers.
+ *
+ * Return: a bit of the rights register, JITGATE_NO_ENTRY without a key, 0 when
+ * nobody called jitgate_init() yet.
+ */
+JITGATE_API uint64_t jitgate_entry_mask(void);
+
 /** Reach of a direct jump or call: x86-64 rel32, arm64 B and BL. */
 #if defined(__aarch64__)
 #define JITGATE_REACH_JUMP	((size_t)(127u << 20))
@@ -177,6 +188,14 @@ JITGATE_API int jitgate_area_grow(struct jitgate_area *area, size_t size);
  */
 JITGATE_API int jitgate_area_free(struct jitgate_area *area);
 
+/**
+ * jitgate_area_at() - find the area that an address lies in.
+ * @address: an address, also of its reserve.
+ *
+ * Looks at all areas. Return: the area; NULL for none.
+ */
+JITGATE_API struct jitgate_area *jitgate_area_at(const void *address);
+
 /** jitgate_area_start() - first byte of @area; NULL when it is none. */
 JITGATE_API void *jitgate_area_start(const struct jitgate_area *area);
 /** jitgate_area_size() - bytes of @area that may be used. */
@@ -225,6 +244,64 @@ JITGATE_API int jitgate_close(struct jitgate_area *area, int state);
  * Return: 0 closed, more is open.
  */
 JITGATE_API int jitgate_state(const struct jitgate_area *area);
+
+/**
+ * jitgate_open_all() - begin to write machine code of any area, this thread.
+ *
+ * For code that has no area at hand. With keys the same register write as
+ * jitgate_open(). With mprotect() two system calls for each area, when no other
+ * thread has all open; areas that are made meanwhile, by any thread, are open as
+ * well. Does not count towards the 8 areas. Nests with itself and with
+ * jitgate_open(). Signal-safe after jitgate_init(), which it calls with
+ * JITGATE_AUTO when nobody did.
+ *
+ * Return: the state before, which jitgate_close_all() takes: 0, this thread had
+ * nothing open; more, it had an area open or all. An error of jitgate_init(), or
+ * of mprotect(): then nothing was opened.
+ */
+JITGATE_API int jitgate_open_all(void);
+
+/**
+ * jitgate_close_all() - go back to a state that this thread had before.
+ * @state: what jitgate_open_all() or jitgate_state_all() returned.
+ *
+ * With 0 it closes whatever this thread has open, also scopes of single areas:
+ * code that cannot remember a state passes 0. Never opens. Signal-safe.
+ *
+ * Return: as of jitgate_close().
+ */
+JITGATE_API int jitgate_close_all(int state);
+
+/**
+ * jitgate_state_all() - what jitgate_close_all() takes to come back here.
+ *
+ * Return: 0, this thread has nothing open; more, it has.
+ */
+JITGATE_API int jitgate_state_all(void);
+
+/**
+ * jitgate_open_at() - begin to write at an address, this thread.
+ * @address: in an area, or NULL for all areas.
+ *
+ * With keys jitgate_open_all(), whatever the address. With mprotect()
+ * jitgate_open() of the area that holds it, which is searched for.
+ *
+ * Return: as of jitgate_open() or jitgate_open_all(); with mprotect() -EINVAL
+ * where no area is.
+ */
+JITGATE_API int jitgate_open_at(const void *address);
+
+/**
+ * jitgate_close_at() - go back to a state that this thread had before.
+ * @address: in an area, or NULL for all areas.
+ * @state: what jitgate_open_at() returned for this address, or 0.
+ *
+ * With 0 it closes the area, and all areas if this thread opened all; with NULL
+ * and 0 whatever this thread has open.
+ *
+ * Return: as of jitgate_close().
+ */
+JITGATE_API int jitgate_close_at(const void *address, int state);
 
 /**
  * jitgate_suspend() - close, before switching to another coroutine.
@@ -298,6 +375,50 @@ JITGATE_API void jitgate_stats(struct jitgate_counts *stats);
 JITGATE_API int jitgate_check(void (*report)(const void *start, size_t size,
 					     const char *what, void *data),
 			      void *data);
+
+#if defined(__GNUC__)
+/* Whether this thread has no rights at all, as when it is older than the key. */
+static inline int jitgate_is_stranger(uint64_t mask)
+{
+#if defined(__x86_64__)
+	uint32_t rights, high;
+
+	__asm__ volatile(".byte 0x0f, 0x01, 0xee # rdpkru"
+			 : "=a" (rights), "=d" (high) : "c" (0));
+	return (rights & mask) != 0;
+#elif defined(__aarch64__)
+	uint64_t rights;
+
+	__asm__ volatile("mrs %0, S3_3_C10_C2_4" : "=r" (rights));
+	return !(rights & mask);
+#else
+	(void)mask;
+	return 0;
+#endif
+}
+
+/**
+ * jitgate_enter() - let this thread read and run code if it could not, cheaply.
+ *
+ * For each entry of a library that came by dlopen() and is called by threads it
+ * does not know. One read of the rights register; jitgate_attach() for a thread
+ * that has no rights, as one that is older than the key. Changes nothing inside
+ * a scope. A thread that was born inside a scope keeps its rights: that needs
+ * jitgate_attach(). Signal-safe.
+ */
+static inline void jitgate_enter(void)
+{
+	static uint64_t entry;	/* who forges it can only have no rights */
+	uint64_t mask = __atomic_load_n(&entry, __ATOMIC_RELAXED);
+
+	if (!mask) {
+		mask = jitgate_entry_mask();
+		__atomic_store_n(&entry, mask, __ATOMIC_RELAXED);
+	}
+	if (mask > JITGATE_NO_ENTRY && jitgate_is_stranger(mask))
+		jitgate_attach();
+}
+#endif
 
 #if defined(__GNUC__) && !defined(__cplusplus)
 /** struct jitgate_scope - what JITGATE_SCOPE() declares. */

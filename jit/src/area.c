@@ -63,6 +63,11 @@ static int enlist(struct jitgate_area **area, const struct jitgate_area *record)
 
 	lock_take(&lock);
 	error = vault_add(area, record);
+	if (!error && !have_key()) {
+		error = pages_adopt(*area);
+		if (error)
+			vault_remove(*area);
+	}
 	if (!error)
 		area_count++;
 	lock_drop(&lock);
@@ -156,6 +161,24 @@ int jitgate_area_free(struct jitgate_area *area)
 	if (!error)
 		unmap(&record);
 	return error;
+}
+
+static bool holds(const struct jitgate_area *area, uintptr_t address)
+{
+	return address - (uintptr_t)area->base < area->reserve;
+}
+
+struct jitgate_area *jitgate_area_at(const void *address)
+{
+	struct jitgate_area *area;
+	struct held_lock lock;
+
+	lock_take(&lock);
+	area = next_area(NULL);
+	while (area && !holds(area, (uintptr_t)address))
+		area = next_area(area);
+	lock_drop(&lock);
+	return area;
 }
 
 void *jitgate_area_start(const struct jitgate_area *area)

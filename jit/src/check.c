@@ -28,7 +28,7 @@ static const char *judge_used(const struct jitgate_area *area, const struct mapp
 {
 	if (have_key() && key != DECISION->key)
 		return "has not the key";
-	if (upkeep_of(area)->openers)
+	if (pages_open(area))
 		return NULL;
 	if (strncmp(mapping->permissions, have_key() ? "rwx" : "r-x", 3))
 		return "has other permissions";

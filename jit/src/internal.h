@@ -96,12 +96,20 @@ int pkey_gate_state(void);
 int pkey_gate_open(void);
 void pkey_gate_close(void);
 void pkey_gate_attach(void);
+uint64_t pkey_entry_mask(void);
 
 /* pages.c: permissions of pages, and threads that have areas open by them */
 int pages_commit(unsigned char *start, size_t size, int prot);
 int pages_prot(const struct jitgate_area *area);
+bool pages_open(const struct jitgate_area *area);
+int pages_adopt(const struct jitgate_area *area);
 int pages_state(const struct jitgate_area *area);
 int pages_set_state(struct jitgate_area *area, int state);
+int pages_open_one(struct jitgate_area *area);
+int pages_close_one(struct jitgate_area *area, int state);
+int pages_state_of_all(void);
+int pages_open_all(void);
+int pages_close_all(int state);
 void pages_after_fork(void);
 
 /* area.c: under the lock */

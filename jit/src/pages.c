@@ -10,15 +10,19 @@
 #include "internal.h"
 
 #define MOST_OPEN	8
-#define DEEPEST		(1 << 30)
+/* A state: how deep this thread is in the area, and whether it has all areas open. */
+#define ALL_OPEN	(1 << 30)
+#define DEEPEST		(ALL_OPEN - 1)
 
 struct depth {
-	const struct jitgate_area *area;
+	struct jitgate_area *area;
 	int depth;
 };
 
 /* An entry is free when its depth is 0. */
 static _Thread_local struct depth depths[MOST_OPEN];
+static _Thread_local bool all_open;
+static unsigned int all_openers;	/* threads with all open, under the lock */
 
 static struct depth *find_depth(const struct jitgate_area *area)
 {
@@ -40,9 +44,14 @@ static struct depth *free_depth(void)
 	return NULL;
 }
 
+bool pages_open(const struct jitgate_area *area)
+{
+	return upkeep_of(area)->openers || all_openers;
+}
+
 int pages_prot(const struct jitgate_area *area)
 {
-	if (!upkeep_of(area)->openers)
+	if (!pages_open(area))
 		return PROT_READ | PROT_EXEC;
 	if (area->flags & JITGATE_SHARED_RUN)
 		return PROT_READ | PROT_WRITE | PROT_EXEC;
@@ -60,38 +69,62 @@ static int commit_all(const struct jitgate_area *area)
 	return pages_commit(area->base, area->size, pages_prot(area));
 }
 
-int pages_state(const struct jitgate_area *area)
+/* An area that is made while a thread has all open is open, too. */
+int pages_adopt(const struct jitgate_area *area)
+{
+	return all_openers ? commit_all(area) : 0;
+}
+
+static int depth_of(const struct jitgate_area *area)
 {
 	struct depth *entry = find_depth(area);
 
 	return entry ? entry->depth : 0;
 }
 
-static int open_pages(struct jitgate_area *area, int state)
+int pages_state(const struct jitgate_area *area)
+{
+	return depth_of(area) | (all_open ? ALL_OPEN : 0);
+}
+
+int pages_state_of_all(void)
+{
+	int i;
+
+	if (all_open)
+		return ALL_OPEN;
+	for (i = 0; i < MOST_OPEN; i++)
+		if (depths[i].depth)
+			return 1;
+	return 0;
+}
+
+static int open_pages(struct jitgate_area *area, int depth)
 {
 	struct upkeep *kept = upkeep_of(area);
 	struct depth *entry = free_depth();
+	bool was_open = pages_open(area);
 	int error = 0;
 
 	if (!entry)
 		return -EMFILE;
-	if (!kept->openers++)
+	kept->openers++;
+	if (!was_open)
 		error = commit_all(area);
 	if (error) {
 		kept->openers--;
 		return error;
 	}
 	entry->area = area;
-	entry->depth = state;
+	entry->depth = depth;
 	return 0;
 }
 
 static int close_pages(struct jitgate_area *area, struct depth *entry)
 {
 	entry->depth = 0;
-	if (--upkeep_of(area)->openers)
-		return 0;
-	return commit_all(area);
+	upkeep_of(area)->openers--;
+	return pages_open(area) ? 0 : commit_all(area);
 }
 
 /*
@@ -99,7 +132,7 @@ static int close_pages(struct jitgate_area *area, struct depth *entry)
  * before or after a change, never between. A change of depth alone needs none of
  * it, for a handler leaves the depth as it found it.
  */
-int pages_set_state(struct jitgate_area *area, int state)
+static int set_depth(struct jitgate_area *area, int depth)
 {
 	struct depth *entry = find_depth(area);
 	struct held_lock lock;
@@ -107,30 +140,130 @@ int pages_set_state(struct jitgate_area *area, int state)
 
 	if (!is_area(area))
 		return -EINVAL;
-	if (state > DEEPEST)
-		return -EOVERFLOW;
-	if (entry && state) {
-		entry->depth = state;
+	if (entry && depth) {
+		entry->depth = depth;
 		return 0;
 	}
-	if (!entry && !state)
+	if (!entry && !depth)
 		return 0;
 	lock_take(&lock);
-	error = entry ? close_pages(area, entry) : open_pages(area, state);
+	error = entry ? close_pages(area, entry) : open_pages(area, depth);
 	lock_drop(&lock);
 	return error;
+}
+
+/* Those that no thread has open by itself follow. */
+static int commit_others(void)
+{
+	struct jitgate_area *area;
+	int error, first = 0;
+
+	for (area = next_area(NULL); area; area = next_area(area)) {
+		error = upkeep_of(area)->openers ? 0 : commit_all(area);
+		first = first ? first : error;
+	}
+	return first;
+}
+
+static int open_others(void)
+{
+	int error = all_openers++ ? 0 : commit_others();
+
+	if (error) {
+		all_openers--;
+		commit_others();
+		return error;
+	}
+	all_open = true;
+	return 0;
+}
+
+static int close_others(void)
+{
+	all_open = false;
+	return --all_openers ? 0 : commit_others();
+}
+
+static int set_all(bool open)
+{
+	struct held_lock lock;
+	int error;
+
+	if (open == all_open)
+		return 0;
+	lock_take(&lock);
+	error = open ? open_others() : close_others();
+	lock_drop(&lock);
+	return error;
+}
+
+int pages_set_state(struct jitgate_area *area, int state)
+{
+	int error = set_depth(area, state & DEEPEST);
+	int other = set_all(state & ALL_OPEN);
+
+	return error ? error : other;
+}
+
+int pages_open_one(struct jitgate_area *area)
+{
+	int state = pages_state(area);
+	int error;
+
+	if ((state & DEEPEST) == DEEPEST)
+		return -EOVERFLOW;
+	error = set_depth(area, (state & DEEPEST) + 1);
+	return error ? error : state;
+}
+
+/* All scopes inside: of this area, and of all areas if they were not all open then. */
+int pages_close_one(struct jitgate_area *area, int state)
+{
+	int depth = state & DEEPEST;
+	int error = depth < depth_of(area) ? set_depth(area, depth) : 0;
+	int other = state & ALL_OPEN ? 0 : set_all(false);
+
+	return error ? error : other;
+}
+
+int pages_open_all(void)
+{
+	int state = pages_state_of_all();
+	int error = set_all(true);
+
+	return error ? error : state;
+}
+
+static int close_each(void)
+{
+	int i, error, first = 0;
+
+	for (i = 0; i < MOST_OPEN; i++) {
+		error = depths[i].depth ? set_depth(depths[i].area, 0) : 0;
+		first = first ? first : error;
+	}
+	return first;
+}
+
+int pages_close_all(int state)
+{
+	int error = state ? 0 : close_each();
+	int other = state & ALL_OPEN ? 0 : set_all(false);
+
+	return error ? error : other;
 }
 
 /* The threads of the parent are not there: only this one's scopes count. */
 void pages_after_fork(void)
 {
 	struct jitgate_area *area;
-	unsigned int before;
+	bool all_before = all_openers, before;
 
+	all_openers = all_open ? 1 : 0;
 	for (area = next_area(NULL); area; area = next_area(area)) {
-		before = upkeep_of(area)->openers;
-		upkeep_of(area)->openers = pages_state(area) ? 1 : 0;
-		if (before && !upkeep_of(area)->openers)
+		before = upkeep_of(area)->openers || all_before;
+		upkeep_of(area)->openers = depth_of(area) ? 1 : 0;
+		if (before && !pages_open(area))
 			commit_all(area);
 	}
 }

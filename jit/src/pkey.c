@@ -96,6 +96,11 @@ void pkey_gate_attach(void)
 		set_rights(DECISION->key, RIGHTS_CLOSED);
 }
 
+uint64_t pkey_entry_mask(void)
+{
+	return (uint64_t)RIGHTS_ENTRY << (DECISION->key * RIGHTS_BITS);
+}
+
 uint64_t pkey_gate_borrow(void)
 {
 	rights_t before = rights_read();

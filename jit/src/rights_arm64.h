@@ -22,6 +22,7 @@ typedef uint64_t rights_t;
 #define RIGHTS_WRITE	4u
 #define RIGHTS_OPEN	(RIGHTS_READ | RIGHTS_WRITE)
 #define RIGHTS_CLOSED	(RIGHTS_READ | RIGHTS_EXECUTE)
+#define RIGHTS_ENTRY	RIGHTS_READ	/* not set: nothing, as in threads older than the key */
 
 #define POE_IN_HWCAP2	(1ul << 63)
 

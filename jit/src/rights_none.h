@@ -9,6 +9,7 @@ typedef uint32_t rights_t;
 #define RIGHTS_MASK	3u
 #define RIGHTS_OPEN	0u
 #define RIGHTS_CLOSED	2u
+#define RIGHTS_ENTRY	1u
 
 static inline bool rights_supported(void)
 {

@@ -18,6 +18,7 @@ typedef uint32_t rights_t;
 #define RIGHTS_MASK	3u
 #define RIGHTS_OPEN	0u
 #define RIGHTS_CLOSED	2u
+#define RIGHTS_ENTRY	1u	/* set: nothing, as in threads older than the key */
 
 #define CPUID_FEATURES	7
 #define CPUID_OSPKE	(1u << 4)	/* ECX: the kernel enabled keys */

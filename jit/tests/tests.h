@@ -23,6 +23,7 @@
 	X(coroutines)			\
 	X(coroutine_moves)		\
 	X(older_thread)			\
+	X(enter)			\
 	X(newer_thread)			\
 	X(thread_born_in_scope)		\
 	X(cancelled_thread)		\
@@ -59,6 +60,16 @@
 	X(bad_requests)			\
 	X(many_open)			\
 	X(counters)			\
+	X(open_all)			\
+	X(open_all_first)		\
+	X(all_inside_one)		\
+	X(one_inside_all)		\
+	X(open_at)			\
+	X(open_at_null)			\
+	X(suspend_all)			\
+	X(all_of_two_threads)		\
+	X(all_forked_beside)		\
+	X(all_forked)			\
 	X(publish_to_all)		\
 	X(example)
 

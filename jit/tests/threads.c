@@ -45,14 +45,27 @@ static void *older(void *unused)
 	return NULL;
 }
 
+static void init_again(void)
+{
+	CHECK_EQUAL(jitgate_init(JITGATE_AUTO), 0);
+}
+
+static void enter_twice(void)
+{
+	struct jitgate_counts before, after;
+
+	jitgate_stats(&before);
+	jitgate_enter();
+	jitgate_enter();
+	jitgate_stats(&after);
+	CHECK_EQUAL(after.register_writes - before.register_writes, with_keys);
+}
+
 /* As older(), but it only attaches: faults() must not have repaired anything. */
-static void *older_attaches(void *by_init)
+static void *older_attaches(void *way)
 {
 	sem_wait(&more);
-	if (*(bool *)by_init)
-		CHECK_EQUAL(jitgate_init(JITGATE_AUTO), 0);
-	else
-		jitgate_attach();
+	((void (*)(void))way)();
 	CHECK_EQUAL(run(area, 0), 7);
 	read_byte(jitgate_area_start(area));
 	return NULL;
@@ -83,15 +96,16 @@ void cancelled_thread(void)
 
 void older_thread(void)
 {
-	pthread_t first, second, third;
+	pthread_t first, second, third, fourth;
 
 	if (with_keys && !keys_here())
 		skip("no protection keys here");
 	sem_init(&go, 0, 0);
 	sem_init(&more, 0, 0);
 	pthread_create(&first, NULL, older, NULL);
-	pthread_create(&second, NULL, older_attaches, &(bool){ false });
-	pthread_create(&third, NULL, older_attaches, &(bool){ true });
+	pthread_create(&second, NULL, older_attaches, jitgate_attach);
+	pthread_create(&third, NULL, older_attaches, init_again);
+	pthread_create(&fourth, NULL, older_attaches, enter_twice);
 	begin();
 	area = make_area(4096);
 	emit(area, 0, 7);
@@ -100,8 +114,30 @@ void older_thread(void)
 	pthread_join(first, NULL);
 	sem_post(&more);
 	sem_post(&more);
+	sem_post(&more);
 	pthread_join(second, NULL);
 	pthread_join(third, NULL);
+	pthread_join(fourth, NULL);
+}
+
+/* Nothing is there to enter before there is a decision; inside a scope it changes nothing. */
+void enter(void)
+{
+	struct jitgate_counts before, after;
+
+	jitgate_enter();
+	begin();
+	area = make_area(4096);
+	emit(area, 0, 7);
+	jitgate_stats(&before);
+	jitgate_enter();
+	CHECK_EQUAL(run(area, 0), 7);
+	CHECK_EQUAL(jitgate_open(area), 0);
+	jitgate_enter();
+	CHECK(can_write(area));
+	CHECK_EQUAL(jitgate_close(area, 0), 0);
+	jitgate_stats(&after);
+	CHECK_EQUAL(after.register_writes - before.register_writes, with_keys ? 2 : 0);
 }
 
 static void *newer(void *unused)
