@@ -129,6 +129,23 @@ JITGATE_API uint64_t jitgate_entry_mask(void);
  */
 #define JITGATE_SHARED_RUN	1u
 
+/**
+ * JITGATE_PERMANENT - the area stays until the process ends.
+ *
+ * The kernel refuses to unmap it, to map over it, to give it another key and to
+ * throw its content away while it is closed (mseal(), Linux 6.10). Opening,
+ * closing and growing go on. With keys only: -EOPNOTSUPP without, for mprotect()
+ * could not open it any more; -ENOSYS where the kernel has no mseal().
+ */
+#define JITGATE_PERMANENT	2u
+
+/**
+ * JITGATE_HUGE - ask for huge pages: the start is a multiple of 2 MiB, or of
+ * jitgate_request.align if that is more, and the kernel is told with
+ * MADV_HUGEPAGE. Whether it has any is its choice.
+ */
+#define JITGATE_HUGE		4u
+
 /** struct jitgate_request - what area to make; zero what does not matter. */
 struct jitgate_request {
 	/** @size: bytes to have from the start, rounded up to pages. */
@@ -139,8 +156,15 @@ struct jitgate_request {
 	const void *near_to;
 	/** @reach: every byte of @reserve is that close to @near_to. */
 	size_t reach;
-	/** @flags: 0 or JITGATE_SHARED_RUN. */
+	/** @flags: JITGATE_SHARED_RUN, JITGATE_PERMANENT, JITGATE_HUGE. */
 	unsigned int flags;
+	/** @align: the start is a multiple of it; a power of two up to 1 GiB, or 0. */
+	size_t align;
+	/**
+	 * @name: what /proc/self/maps calls it, up to 79 letters, where the kernel was
+	 * built to know names; NULL for none. It may be freed after the call.
+	 */
+	const char *name;
 };
 
 /*
@@ -159,11 +183,12 @@ struct jitgate_area;
  * Calls jitgate_init(JITGATE_AUTO) when nobody called it.
  *
  * Return: 0, or
- * -EINVAL for a size of 0, unknown flags, a reserve smaller than the size, or a
- * @near_to without a @reach;
+ * -EINVAL for a size of 0, unknown flags, a reserve smaller than the size, a
+ * @near_to without a @reach, or an @align that is no power of two;
  * -ENOSPC when nothing that large is free within reach;
  * -ENOMEM without memory, or with 65536 areas;
- * -EACCES, -EPERM when the system forbids to make memory executable.
+ * -EACCES, -EPERM when the system forbids to make memory executable;
+ * -EOPNOTSUPP, -ENOSYS for JITGATE_PERMANENT without keys or mseal().
  */
 JITGATE_API int jitgate_area_new(struct jitgate_area **area,
 				 const struct jitgate_request *request);
@@ -184,7 +209,8 @@ JITGATE_API int jitgate_area_grow(struct jitgate_area *area, size_t size);
  *
  * No thread may run its code or have it open. Return: 0; -EBUSY, with mprotect()
  * only, when a thread has it open; -EINVAL when it is no area; -ENOMEM when the
- * kernel has no memory to forget it with: it is still there then.
+ * kernel has no memory to forget it with: it is still there then; -EPERM when it
+ * is permanent.
  */
 JITGATE_API int jitgate_area_free(struct jitgate_area *area);
 

@@ -5,6 +5,9 @@
 
 #include "internal.h"
 
+#define KNOWN_FLAGS	(JITGATE_SHARED_RUN | JITGATE_PERMANENT | JITGATE_HUGE)
+#define LARGEST_ALIGN	((size_t)1 << 30)
+
 size_t area_count;
 
 static size_t whole_pages(size_t size)
@@ -22,7 +25,8 @@ static int look_at(const struct jitgate_request *request)
 		return -EINVAL;
 	if (request->reserve && request->reserve < request->size)
 		return -EINVAL;
-	if (request->flags & ~JITGATE_SHARED_RUN)
+	if (request->flags & ~KNOWN_FLAGS || request->align & (request->align - 1) ||
+	    request->align > LARGEST_ALIGN)
 		return -EINVAL;
 	return request->near_to && !request->reach ? -EINVAL : 0;
 }
@@ -51,9 +55,15 @@ static int map_area(struct jitgate_area *area, const struct jitgate_request *req
 	if (error)
 		return error;
 	error = commit_new(area->base, area->size);
-	if (error)
+	if (error) {
 		unmap(area);
-	return error;
+		return error;
+	}
+	if (request->name)
+		advice_name(area->base, area->reserve, request->name);
+	if (area->flags & JITGATE_HUGE)
+		advice_huge(area->base, area->reserve);
+	return 0;
 }
 
 static int enlist(struct jitgate_area **area, const struct jitgate_area *record)
@@ -74,6 +84,35 @@ static int enlist(struct jitgate_area **area, const struct jitgate_area *record)
 	return error;
 }
 
+static int delist(struct jitgate_area *area, struct jitgate_area *record)
+{
+	int error;
+
+	if (!is_area(area))
+		return -EINVAL;
+	if (upkeep_of(area)->openers)
+		return -EBUSY;
+	*record = *area;
+	error = vault_remove(area);
+	if (!error)
+		area_count--;
+	return error;
+}
+
+static int forget(struct jitgate_area *area)
+{
+	struct jitgate_area record;
+	struct held_lock lock;
+	int error;
+
+	lock_take(&lock);
+	error = delist(area, &record);
+	lock_drop(&lock);
+	if (!error)
+		unmap(&record);
+	return error;
+}
+
 int jitgate_area_new(struct jitgate_area **area, const struct jitgate_request *request)
 {
 	struct jitgate_area record = { .was_used = 1 }, *made;
@@ -81,13 +120,21 @@ int jitgate_area_new(struct jitgate_area **area, const struct jitgate_request *r
 
 	if (!error && !decided())
 		error = jitgate_init(JITGATE_AUTO);
+	/* By mprotect() the kernel has to let areas be opened. */
+	if (!error && request->flags & JITGATE_PERMANENT && !have_key())
+		error = -EOPNOTSUPP;
 	if (!error)
 		error = map_area(&record, request);
 	if (error)
 		return error;
 	error = enlist(&made, &record);
-	if (error)
+	if (error) {
 		unmap(&record);
+		return error;
+	}
+	error = record.flags & JITGATE_PERMANENT ? advice_seal(record.base, record.size) : 0;
+	if (error)
+		forget(made);
 	else
 		*area = made;
 	return error;
@@ -104,16 +151,20 @@ static int commit_more(const struct jitgate_area *area, size_t more)
 
 static int grow(struct jitgate_area *area, size_t size)
 {
-	struct jitgate_area record = *area;
+	struct jitgate_area record = *area, larger = *area;
 	int error = commit_more(area, size - area->size);
 
-	record.size = size;
+	larger.size = size;
 	if (error)
 		return error;
-	error = vault_write(area, &record);
-	if (error)
-		pages_commit(area->base + area->size, size - area->size, PROT_NONE);
-	return error;
+	error = vault_write(area, &larger);
+	if (error) {
+		pages_commit(area->base + record.size, size - record.size, PROT_NONE);
+		return error;
+	}
+	if (!(area->flags & JITGATE_PERMANENT))
+		return 0;
+	return advice_seal(area->base + record.size, size - record.size);
 }
 
 int jitgate_area_grow(struct jitgate_area *area, size_t size)
@@ -132,35 +183,11 @@ int jitgate_area_grow(struct jitgate_area *area, size_t size)
 	return error;
 }
 
-static int delist(struct jitgate_area *area, struct jitgate_area *record)
-{
-	int error;
-
-	if (!is_area(area))
-		return -EINVAL;
-	if (upkeep_of(area)->openers)
-		return -EBUSY;
-	*record = *area;
-	error = vault_remove(area);
-	if (!error)
-		area_count--;
-	return error;
-}
-
 int jitgate_area_free(struct jitgate_area *area)
 {
-	struct jitgate_area record;
-	struct held_lock lock;
-	int error;
-
-	if (!area)
-		return 0;
-	lock_take(&lock);
-	error = delist(area, &record);
-	lock_drop(&lock);
-	if (!error)
-		unmap(&record);
-	return error;
+	if (is_area(area) && area->flags & JITGATE_PERMANENT)
+		return -EPERM;
+	return area ? forget(area) : 0;
 }
 
 static bool holds(const struct jitgate_area *area, uintptr_t address)

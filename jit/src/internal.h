@@ -130,6 +130,11 @@ bool is_area(const struct jitgate_area *area);
 struct jitgate_area *next_area(struct jitgate_area *area);
 struct upkeep *upkeep_of(const struct jitgate_area *area);
 
+/* advice.c */
+void advice_name(void *start, size_t size, const char *name);
+void advice_huge(void *start, size_t size);
+int advice_seal(void *start, size_t size);
+
 /* place.c */
 size_t page_size(void);
 void *place_area(const struct jitgate_request *request, size_t reserve, int *error);

@@ -14,6 +14,7 @@
 #define HEAP_ROOM	(32u << 20)	/* for brk() to grow */
 #define MOST_TRIES	16		/* others map memory meanwhile */
 #define QUICK_TRIES	15
+#define HUGE_PAGE	((size_t)2 << 20)
 
 #ifdef __aarch64__
 #define ADDRESS_LIMIT	((uintptr_t)1 << 48)
@@ -63,6 +64,18 @@ static uintptr_t heap_end(void)
 	return ((uintptr_t)sbrk(0) + page - 1) & ~(page - 1);
 }
 
+static uintptr_t round_down(uintptr_t value, size_t align)
+{
+	return value & ~((uintptr_t)align - 1);
+}
+
+static size_t alignment_of(const struct jitgate_request *request)
+{
+	size_t align = request->align > page_size() ? request->align : page_size();
+
+	return request->flags & JITGATE_HUGE && align < HUGE_PAGE ? HUGE_PAGE : align;
+}
+
 static int find(const struct jitgate_request *request, size_t size, uintptr_t limit,
 		uintptr_t *at)
 {
@@ -73,8 +86,8 @@ static int find(const struct jitgate_request *request, size_t size, uintptr_t li
 	char line[256];
 	int error;
 
-	search_begin(&search, (uintptr_t)request->near_to, request->reach, size, page_size(),
-		     limit);
+	search_begin(&search, (uintptr_t)request->near_to, request->reach, size,
+		     alignment_of(request), limit);
 	/* An engine that draws its hints draws some below zero. */
 	if (search.high < search.low || search.high - search.low < size)
 		return -ENOSPC;
@@ -151,10 +164,10 @@ static void *map_apart(uintptr_t at, size_t size)
  */
 static void *place_quickly(const struct jitgate_request *request, size_t size)
 {
-	uintptr_t page = page_size();
-	uintptr_t near_to = (uintptr_t)request->near_to & ~(page - 1);
-	uintptr_t away = size + 2 * MARGIN;
-	uintptr_t at = near_to - (size / 2 & ~(page - 1));
+	size_t align = alignment_of(request);
+	uintptr_t near_to = round_down((uintptr_t)request->near_to, align);
+	uintptr_t away = round_down(size + 2 * MARGIN + align - 1, align);
+	uintptr_t at = near_to - round_down(size / 2, align);
 	int tries = QUICK_TRIES;
 	void *got;
 
@@ -168,6 +181,27 @@ static void *place_quickly(const struct jitgate_request *request, size_t size)
 	return NULL;
 }
 
+static void give_up(char *start, size_t size)
+{
+	if (!size)
+		return;
+	count_call();
+	munmap(start, size);
+}
+
+static void *map_aligned(size_t size, size_t align)
+{
+	size_t more = align - page_size();
+	char *got = map_reserve(0, size + more), *start;
+
+	if (got == MAP_FAILED)
+		return got;
+	start = (char *)round_down((uintptr_t)got + more, align);
+	give_up(got, start - got);
+	give_up(start + size, got + more - start);
+	return start;
+}
+
 void *place_area(const struct jitgate_request *request, size_t reserve, int *error)
 {
 	void *got;
@@ -177,7 +211,7 @@ void *place_area(const struct jitgate_request *request, size_t reserve, int *err
 		got = place_quickly(request, reserve);
 		return got ? got : place_near(request, reserve, error);
 	}
-	got = map_reserve(0, reserve);
+	got = map_aligned(reserve, alignment_of(request));
 	*error = got == MAP_FAILED ? -errno : 0;
 	return *error ? NULL : got;
 }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 #include "search.h"
 
-static uintptr_t round_down(uintptr_t value, size_t page)
+static uintptr_t round_down(uintptr_t value, size_t align)
 {
-	return value & ~((uintptr_t)page - 1);
+	return value & ~((uintptr_t)align - 1);
 }
 
-static uintptr_t round_up(uintptr_t value, size_t page)
+static uintptr_t round_up(uintptr_t value, size_t align)
 {
-	return round_down(value + page - 1, page);
+	return round_down(value + align - 1, align);
 }
 
 void search_begin(struct search *search, uintptr_t near_to, size_t reach, size_t size,
-		  size_t page, uintptr_t limit)
+		  size_t align, uintptr_t limit)
 {
 	uintptr_t low = near_to > reach ? near_to - reach : 0;
 	uintptr_t high = near_to < limit && reach < limit - near_to ? near_to + reach + 1 : limit;
 
 	*search = (struct search){
-		.near_to = round_down(near_to, page),
-		.low = round_up(low > LOWEST_PLACE ? low : LOWEST_PLACE, page),
-		.high = round_down(high, page),
+		.near_to = round_down(near_to, align),
+		.low = round_up(low > LOWEST_PLACE ? low : LOWEST_PLACE, align),
+		.high = high,
 		.size = size,
-		.page = page,
+		.align = align,
 	};
 	search->gap = search->low;
 }
@@ -38,14 +38,15 @@ static uintptr_t farthest(const struct search *search, uintptr_t start)
 
 static void consider(struct search *search, uintptr_t start, uintptr_t end)
 {
-	uintptr_t half = round_down(search->size / 2, search->page);
+	uintptr_t half = round_down((search->size - 1 + search->align) / 2, search->align);
 	uintptr_t at = search->near_to > half ? search->near_to - half : 0;
 	uintptr_t distance;
 
+	start = round_up(start, search->align);
 	if (end <= start || end - start < search->size)
 		return;
 	if (at > end - search->size)
-		at = end - search->size;
+		at = round_down(end - search->size, search->align);
 	if (at < start)
 		at = start;
 	distance = farthest(search, at);

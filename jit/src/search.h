@@ -15,16 +15,19 @@
 struct search {
 	uintptr_t near_to;
 	uintptr_t low, high;	/* the area fits in between */
-	size_t size, page;
+	size_t size, align;
 	uintptr_t gap;		/* where the next gap may begin */
 	uintptr_t best;
 	uintptr_t distance;	/* of the farthest byte of the best one */
 	bool found;
 };
 
-/* size is a multiple of page; every byte is to be within reach of near_to and below limit. */
+/*
+ * The place is a multiple of align, a power of two; every byte is to be within
+ * reach of near_to and below limit.
+ */
 void search_begin(struct search *search, uintptr_t near_to, size_t reach, size_t size,
-		  size_t page, uintptr_t limit);
+		  size_t align, uintptr_t limit);
 void search_taken(struct search *search, uintptr_t start, uintptr_t end);
 /* Returns 0 when there is nothing. */
 uintptr_t search_end(struct search *search);

@@ -5,6 +5,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -102,13 +103,26 @@ long __real_syscall(long number, ...);
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
 static long refused = -1;
 static int refusal;
+static long watched = -1, seen[6];
 
 long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	if (number != refused)
-		return __real_syscall(number, a, b, c, d, e, f);
+	long result;
+
+	if (number != refused) {
+		result = __real_syscall(number, a, b, c, d, e, f);
+		if (number == watched)
+			memcpy(seen, (long[]){ a, b, c, d, e, result }, sizeof(seen));
+		return result;
+	}
 	errno = refusal;
 	return -1;
+}
+
+const long *watch_call(long number)
+{
+	watched = number;
+	return seen;
 }
 
 void filtered_alloc(void)

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tests.h"
@@ -284,13 +286,137 @@ void near_nowhere(void)
 	CHECK(!area);
 }
 
+static void expect_aligned(const struct jitgate_request *request, size_t align)
+{
+	struct jitgate_area *area;
+	char *start;
+
+	CHECK_EQUAL(jitgate_area_new(&area, request), 0);
+	start = jitgate_area_start(area);
+	CHECK_EQUAL((uintptr_t)start & (align - 1), 0);
+	if (request->near_to)
+		CHECK(distance((uintptr_t)start, (uintptr_t)request->near_to) <= request->reach);
+	emit(area, 0, 8);
+	CHECK_EQUAL(run(area, 0), 8);
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+	CHECK_EQUAL(jitgate_area_free(area), 0);
+	/* Nothing was left mapped before and behind it. */
+	CHECK_EQUAL(madvise(start - 4096, 4096, MADV_NORMAL), -1);
+	CHECK_EQUAL(madvise(start + request->reserve, 4096, MADV_NORMAL), -1);
+}
+
+void aligned(void)
+{
+	struct jitgate_request request = { .size = 4096, .reserve = 3 << 20 };
+	int i;
+
+	begin();
+	for (i = 0; i < 2; i++) {
+		request.align = 16 << 20;
+		expect_aligned(&request, 16 << 20);
+		request.flags = JITGATE_HUGE;
+		expect_aligned(&request, 16 << 20);
+		request.align = 0;
+		expect_aligned(&request, 2 << 20);
+		request.flags = 0;
+		request.near_to = (const void *)(uintptr_t)aligned;
+		request.reach = JITGATE_REACH_JUMP;
+	}
+}
+
+/* Whether a line of /proc/self/smaps that is about an address has a word in it. */
+static bool told(const void *at, const char *key, const char *word)
+{
+	FILE *file = fopen("/proc/self/smaps", "r");
+	uintptr_t start, end;
+	bool here = false, found = false;
+	char line[512];
+
+	CHECK(file);
+	while (!found && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &start, &end) == 2)
+			here = (uintptr_t)at >= start && (uintptr_t)at < end;
+		found = here && strstr(line, key) && strstr(line, word);
+	}
+	fclose(file);
+	return found;
+}
+
+void huge_pages(void)
+{
+	struct jitgate_request request = { .size = 2 << 20, .flags = JITGATE_HUGE };
+	struct jitgate_area *area;
+
+	begin();
+	area = make_area(4096);
+	CHECK(!told(jitgate_area_start(area), "VmFlags:", " hg"));
+	if (madvise(jitgate_area_start(area), 4096, MADV_HUGEPAGE))
+		skip("no huge pages here");
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	CHECK(told(jitgate_area_start(area), "VmFlags:", " hg"));
+}
+
+/* The kernel's part is seen where it was built to know names; what it was asked always. */
+void named(void)
+{
+	struct jitgate_request request = { .size = 4096, .reserve = 40000, .name = "engine 7" };
+	struct jitgate_area *area;
+	const long *asked = watch_call(SYS_prctl);
+
+	begin();
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	CHECK_EQUAL(asked[0], 0x53564d41);
+	CHECK_EQUAL(asked[1], 0);
+	CHECK_EQUAL(asked[2], (long)(uintptr_t)jitgate_area_start(area));
+	CHECK_EQUAL(asked[3], jitgate_area_reserve(area));
+	CHECK(asked[4] == (long)(uintptr_t)request.name);
+	if (!asked[5])
+		CHECK(told(jitgate_area_start(area), "anon:", "engine 7"));
+	CHECK_EQUAL(jitgate_area_grow(area, 8192), 0);
+	emit(area, 0, 8);
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+}
+
+void permanent(void)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct jitgate_request request = { .size = page, .reserve = 4 * page, .flags = JITGATE_PERMANENT };
+	struct jitgate_area *area;
+	char *start;
+	int error;
+
+	begin();
+	error = jitgate_area_new(&area, &request);
+	if (!with_keys) {
+		CHECK_EQUAL(error, -EOPNOTSUPP);
+		return;
+	}
+	if (error == -ENOSYS)
+		skip("no mseal() here");
+	CHECK_EQUAL(error, 0);
+	start = jitgate_area_start(area);
+	emit(area, 0, 8);
+	CHECK_EQUAL(jitgate_area_grow(area, 2 * page), 0);
+	emit(area, page, 9);
+	CHECK_EQUAL(munmap(start, page), -1);
+	CHECK_EQUAL(munmap(start + page, page), -1);
+	CHECK_EQUAL(mprotect(start, page, PROT_READ | PROT_WRITE), -1);
+	CHECK_EQUAL(madvise(start, page, MADV_DONTNEED), -1);
+	CHECK(mmap(start, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED);
+	CHECK_EQUAL(jitgate_area_free(area), -EPERM);
+	CHECK_EQUAL(run(area, 0) + run(area, page), 17);
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+}
+
 void bad_requests(void)
 {
 	static const struct jitgate_request bad[] = {
 		{ .size = 0 },
 		{ .size = SIZE_MAX },
 		{ .size = 4096, .reserve = 100 },
-		{ .size = 4096, .flags = 2 },
+		{ .size = 4096, .flags = 1u << 31 },
+		{ .size = 4096, .align = 12288 },
+		{ .size = 4096, .align = (size_t)1 << 40 },
 		{ .size = 4096, .near_to = bad },
 	};
 	struct jitgate_request huge = { .size = 4096, .reserve = SIZE_MAX / 8 };

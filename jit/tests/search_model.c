@@ -12,7 +12,7 @@
 struct model {
 	bool taken[PAGES];
 	uintptr_t near_to;
-	size_t reach, pages;
+	size_t reach, pages, align;	/* the last in pages, too */
 };
 
 static uintptr_t gap(uintptr_t a, uintptr_t b)
@@ -25,7 +25,7 @@ static bool fits(const struct model *model, size_t first)
 	uintptr_t start = first * PAGE, last = start + model->pages * PAGE - 1;
 	size_t i;
 
-	if (first < LOWEST || first + model->pages > PAGES)
+	if (first % model->align || first < LOWEST || first + model->pages > PAGES)
 		return false;
 	for (i = 0; i < model->pages; i++)
 		if (model->taken[first + i])
@@ -33,10 +33,10 @@ static bool fits(const struct model *model, size_t first)
 	return gap(start, model->near_to) <= model->reach && gap(last, model->near_to) <= model->reach;
 }
 
-/* As the search counts: from the page of near_to. */
+/* As the search counts: from the page of near_to, or what is aligned before it. */
 static uintptr_t distance(const struct model *model, uintptr_t start)
 {
-	uintptr_t from = model->near_to & ~(uintptr_t)(PAGE - 1);
+	uintptr_t from = model->near_to & ~(uintptr_t)(model->align * PAGE - 1);
 	uintptr_t last = start + model->pages * PAGE - 1;
 	uintptr_t a = gap(start, from), b = gap(last, from);
 
@@ -68,7 +68,9 @@ bool search_differs(const unsigned char *input, size_t length)
 	model.near_to = (input[0] | input[1] << 8) * 32u;
 	model.reach = (input[2] | input[3] << 8) * 32u + 1;
 	model.pages = input[4] % 64 + 1;
-	search_begin(&search, model.near_to, model.reach, model.pages * PAGE, PAGE, PAGES * PAGE);
+	model.align = (size_t)1 << input[4] / 64 * 2;
+	search_begin(&search, model.near_to, model.reach, model.pages * PAGE,
+		     model.align * PAGE, PAGES * PAGE);
 	for (i = 5; i + 1 < length; i += 2) {
 		at += input[i] % 64;
 		end = at + input[i + 1] % 64;

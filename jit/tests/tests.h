@@ -57,6 +57,10 @@
 	X(near_code)			\
 	X(near_nothing)			\
 	X(near_nowhere)			\
+	X(aligned)			\
+	X(huge_pages)			\
+	X(named)			\
+	X(permanent)			\
 	X(bad_requests)			\
 	X(many_open)			\
 	X(counters)			\
@@ -110,6 +114,8 @@ bool faults(void (*function)(void *), void *argument, struct jitgate_area *area,
 	    struct fault *fault);
 void write_byte(void *at);
 void read_byte(void *at);
+/* The last one's five arguments and result, if the library makes this system call. */
+const long *watch_call(long number);
 bool can_write(struct jitgate_area *area);
 
 #endif
