@@ -146,6 +146,9 @@ JITGATE_API uint64_t jitgate_entry_mask(void);
  */
 #define JITGATE_HUGE		4u
 
+/** JITGATE_PIECES - the area is given out in pieces, by jitgate_piece_new(). */
+#define JITGATE_PIECES		8u
+
 /** struct jitgate_request - what area to make; zero what does not matter. */
 struct jitgate_request {
 	/** @size: bytes to have from the start, rounded up to pages. */
@@ -156,7 +159,7 @@ struct jitgate_request {
 	const void *near_to;
 	/** @reach: every byte of @reserve is that close to @near_to. */
 	size_t reach;
-	/** @flags: JITGATE_SHARED_RUN, JITGATE_PERMANENT, JITGATE_HUGE. */
+	/** @flags: JITGATE_SHARED_RUN, JITGATE_PERMANENT, JITGATE_HUGE, JITGATE_PIECES. */
 	unsigned int flags;
 	/** @align: the start is a multiple of it; a power of two up to 1 GiB, or 0. */
 	size_t align;
@@ -228,6 +231,40 @@ JITGATE_API void *jitgate_area_start(const struct jitgate_area *area);
 JITGATE_API size_t jitgate_area_size(const struct jitgate_area *area);
 /** jitgate_area_reserve() - bytes that @area may grow to. */
 JITGATE_API size_t jitgate_area_reserve(const struct jitgate_area *area);
+
+/**
+ * jitgate_piece_new() - take a piece of an area.
+ * @area: the area, made with JITGATE_PIECES.
+ * @size: bytes, rounded up to 16.
+ * @align: the piece begins at a multiple of it, a power of two; 16 if less.
+ * @piece: where to put it.
+ *
+ * The lowest place that fits; the area grows up to its reserve. Opens nothing for
+ * the caller, and the content is not cleared. What is taken is remembered outside
+ * of the area, and shut as its code is. With keys no system call, unless the
+ * area grows; with mprotect() two. Not for signal handlers.
+ *
+ * Return: 0, -ENOSPC when nothing of the reserve is large enough, -EINVAL for no
+ * such area, a @size of 0 or an @align that is no power of two, or an error as of
+ * jitgate_area_grow().
+ */
+JITGATE_API int jitgate_piece_new(struct jitgate_area *area, size_t size, size_t align,
+				  void **piece);
+
+/**
+ * jitgate_piece_free() - give a piece back.
+ * @area: the area.
+ * @piece: what jitgate_piece_new() gave, or NULL.
+ *
+ * No thread may run it. The code stays in there until the place is used again.
+ *
+ * Return: 0, -EINVAL when no piece begins there, also when it was given back
+ * before.
+ */
+JITGATE_API int jitgate_piece_free(struct jitgate_area *area, void *piece);
+
+/** jitgate_piece_size() - bytes of @piece in @area; 0 when none begins there. */
+JITGATE_API size_t jitgate_piece_size(const struct jitgate_area *area, const void *piece);
 
 /**
  * jitgate_open() - begin to write machine code, this thread.

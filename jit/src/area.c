@@ -5,7 +5,8 @@
 
 #include "internal.h"
 
-#define KNOWN_FLAGS	(JITGATE_SHARED_RUN | JITGATE_PERMANENT | JITGATE_HUGE)
+#define KNOWN_FLAGS	(JITGATE_SHARED_RUN | JITGATE_PERMANENT | JITGATE_HUGE | \
+				 JITGATE_PIECES)
 #define LARGEST_ALIGN	((size_t)1 << 30)
 
 size_t area_count;
@@ -42,6 +43,8 @@ static void unmap(const struct jitgate_area *area)
 {
 	count_call();
 	munmap(area->base, area->reserve);
+	if (area->book)
+		book_unmap(area->book, area->reserve);
 }
 
 static int map_area(struct jitgate_area *area, const struct jitgate_request *request)
@@ -55,6 +58,8 @@ static int map_area(struct jitgate_area *area, const struct jitgate_request *req
 	if (error)
 		return error;
 	error = commit_new(area->base, area->size);
+	if (!error && area->flags & JITGATE_PIECES)
+		area->book = book_map(area->reserve, &error);
 	if (error) {
 		unmap(area);
 		return error;

@@ -23,21 +23,50 @@ static void complain(struct checker *checker, uintptr_t start, size_t size, cons
 		checker->report((const void *)start, size, what, checker->data);
 }
 
-static const char *judge_used(const struct jitgate_area *area, const struct mapping *mapping,
-			      int key)
+/* What is to be mapped somewhere, and what is said when it is not so. */
+struct part {
+	uintptr_t start, end;
+	const char *permissions;	/* NULL: whatever they are */
+	bool keyed;
+	const char *otherwise;
+};
+
+#define MOST_PARTS	3
+
+static struct part part_of(const void *start, size_t size, const char *permissions)
 {
-	if (have_key() && key != DECISION->key)
-		return "has not the key";
-	if (pages_open(area))
-		return NULL;
-	if (strncmp(mapping->permissions, have_key() ? "rwx" : "r-x", 3))
-		return "has other permissions";
-	return NULL;
+	return (struct part){
+		.start = (uintptr_t)start,
+		.end = (uintptr_t)start + size,
+		.permissions = permissions,
+		.otherwise = "has other permissions",
+	};
 }
 
-static const char *judge_reserve(const struct mapping *mapping)
+static int parts_of(const struct jitgate_area *area, struct part *parts)
 {
-	return strncmp(mapping->permissions, "---", 3) ? "is in use beyond the area" : NULL;
+	int count = 0;
+
+	parts[count] = part_of(area->base, area->size, have_key() ? "rwx" : "r-x");
+	if (pages_open(area))
+		parts[count].permissions = NULL;
+	parts[count++].keyed = have_key();
+	parts[count] = part_of(area->base + area->size, area->reserve - area->size, "---");
+	parts[count++].otherwise = "is in use beyond the area";
+	if (!area->book)
+		return count;
+	parts[count] = part_of(area->book, book_size(area->reserve), have_key() ? "rw-" : "r--");
+	parts[count++].keyed = have_key();
+	return count;
+}
+
+static const char *judge(const struct part *part, const struct mapping *mapping, int key)
+{
+	if (part->keyed && key != DECISION->key)
+		return "has not the key";
+	if (part->permissions && strncmp(mapping->permissions, part->permissions, 3))
+		return part->otherwise;
+	return NULL;
 }
 
 static uintptr_t larger(uintptr_t a, uintptr_t b)
@@ -50,30 +79,31 @@ static uintptr_t smaller(uintptr_t a, uintptr_t b)
 	return a < b ? a : b;
 }
 
-/* The part of a mapping between two addresses of an area. */
-static void check_part(struct checker *checker, struct jitgate_area *area,
-		       const struct mapping *mapping, int key, bool used)
+static void check_part(struct checker *checker, struct jitgate_area *area, const struct part *part,
+		       const struct mapping *mapping, int key)
 {
-	uintptr_t base = (uintptr_t)area->base, middle = base + area->size;
-	uintptr_t start = larger(mapping->start, used ? base : middle);
-	uintptr_t end = smaller(mapping->end, used ? middle : base + area->reserve);
+	uintptr_t start = larger(mapping->start, part->start);
+	uintptr_t end = smaller(mapping->end, part->end);
 	const char *what;
 
 	if (start >= end)
 		return;
 	upkeep_of(area)->seen += end - start;
-	what = used ? judge_used(area, mapping, key) : judge_reserve(mapping);
+	what = judge(part, mapping, key);
 	if (what)
 		complain(checker, start, end - start, what);
 }
 
 static void check_mapping(struct checker *checker, const struct mapping *mapping, int key)
 {
+	struct part parts[MOST_PARTS];
 	struct jitgate_area *area;
+	int i, count;
 
 	for (area = next_area(NULL); area; area = next_area(area)) {
-		check_part(checker, area, mapping, key, true);
-		check_part(checker, area, mapping, key, false);
+		count = parts_of(area, parts);
+		for (i = 0; i < count; i++)
+			check_part(checker, area, &parts[i], mapping, key);
 	}
 }
 
@@ -99,12 +129,23 @@ static void check_mappings(struct checker *checker, struct lines *lines)
 		check_mapping(checker, &mapping, key);
 }
 
+static size_t size_of_parts(const struct jitgate_area *area)
+{
+	struct part parts[MOST_PARTS];
+	int i, count = parts_of(area, parts);
+	size_t size = 0;
+
+	for (i = 0; i < count; i++)
+		size += parts[i].end - parts[i].start;
+	return size;
+}
+
 static void check_holes(struct checker *checker)
 {
 	struct jitgate_area *area;
 
 	for (area = next_area(NULL); area; area = next_area(area))
-		if (upkeep_of(area)->seen < area->reserve)
+		if (upkeep_of(area)->seen < size_of_parts(area))
 			complain(checker, (uintptr_t)area->base, area->reserve,
 				 "is not all mapped");
 }

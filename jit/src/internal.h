@@ -15,11 +15,14 @@
 
 #include "jitgate.h"
 
+struct book;
+
 /* In the vault, which is read-only; free without a base. */
 struct jitgate_area {
-	unsigned char *base;
+	_Alignas(64) unsigned char *base;
 	size_t size;
 	size_t reserve;
+	struct book *book;	/* of pieces, NULL without JITGATE_PIECES */
 	unsigned int flags;
 	unsigned int was_used;
 };
@@ -69,6 +72,10 @@ struct held_lock {
 
 void lock_take(struct held_lock *lock);
 void lock_drop(struct held_lock *lock);
+
+/* Of pieces, never together with a scope: signals stay as they are. Before the other one. */
+void pieces_take(int *cancelling);
+void pieces_drop(int cancelling);
 
 /* stats.c */
 struct thread_counts {
@@ -129,6 +136,11 @@ bool is_area(const struct jitgate_area *area);
 /* The first one after NULL. */
 struct jitgate_area *next_area(struct jitgate_area *area);
 struct upkeep *upkeep_of(const struct jitgate_area *area);
+
+/* pieces.c */
+size_t book_size(size_t reserve);
+struct book *book_map(size_t reserve, int *error);
+void book_unmap(struct book *book, size_t reserve);
 
 /* advice.c */
 void advice_name(void *start, size_t size, const char *name);

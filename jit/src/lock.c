@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The one lock of the library: the list of areas, the decision, and page
+ * The lock of the library: the list of areas, the decision, and page
  * permissions. Signals are blocked while it is held, so that a handler that
  * opens an area never waits for the code that it interrupted. What is done with
- * a key takes no lock at all.
+ * a key takes no lock at all. Pieces have another one, which no handler takes.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -11,6 +11,7 @@
 #include "internal.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t pieces_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct held_lock forking;
 
 /* A thread that were cancelled while it has the lock would never give it back. */
@@ -33,10 +34,23 @@ void lock_drop(struct held_lock *lock)
 	pthread_setcancelstate(lock->cancelling, NULL);
 }
 
+void pieces_take(int *cancelling)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, cancelling);
+	pthread_mutex_lock(&pieces_mutex);
+}
+
+void pieces_drop(int cancelling)
+{
+	pthread_mutex_unlock(&pieces_mutex);
+	pthread_setcancelstate(cancelling, NULL);
+}
+
 static void before_fork(void)
 {
 	struct held_lock lock;
 
+	pthread_mutex_lock(&pieces_mutex);
 	lock_take(&lock);
 	forking = lock;
 }
@@ -46,6 +60,7 @@ static void after_fork(void)
 	struct held_lock lock = forking;
 
 	lock_drop(&lock);
+	pthread_mutex_unlock(&pieces_mutex);
 }
 
 /* The kernel copies key and rights; of page permissions only we know whose they are. */

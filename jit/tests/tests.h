@@ -74,6 +74,12 @@
 	X(all_of_two_threads)		\
 	X(all_forked_beside)		\
 	X(all_forked)			\
+	X(pieces)			\
+	X(pieces_at_random)		\
+	X(pieces_in_scope)		\
+	X(pieces_of_threads)		\
+	X(pieces_forked)		\
+	X(forged_pieces)		\
 	X(publish_to_all)		\
 	X(example)
 

@@ -39,7 +39,7 @@ VARIANTS = {
             "-DJITGATE_CXX=OFF",
             "-DJITGATE_SANITIZE=fuzzer-no-link,address,undefined",
         ),
-        ("fuzz-search", "fuzz-areas"),
+        ("fuzz-search", "fuzz-areas", "fuzz-pieces"),
         "^fuzz-",
     ),
 }

@@ -29,7 +29,7 @@ JITGATE = (
     Case("jit-asan", "jit", "jitgate: address and undefined behaviour sanitizers"),
     Case("jit-tsan", "jit", "jitgate: thread sanitizer"),
     Case("jit-valgrind", "jit", "jitgate: memcheck"),
-    Case("jit-fuzz", "jit", "jitgate: fuzzed search for addresses, and areas"),
+    Case("jit-fuzz", "jit", "jitgate: fuzzed search for addresses, areas, and pieces"),
     _guest("x86", "protection keys (PKU)"),
     _guest("x86-nokeys", "a CPU without PKU", long=True, cpu=NO_USER_KEYS),
     _guest("arm64", "protection keys (POE)", arch="arm64"),
