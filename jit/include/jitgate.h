@@ -36,6 +36,12 @@ enum jitgate_use {
 	JITGATE_ALWAYS,
 	/** @JITGATE_NEVER: mprotect(). */
 	JITGATE_NEVER,
+	/**
+	 * @JITGATE_TWICE: two views of each area, one that runs and one that is
+	 * written. For systems that forbid memory that was ever writable to run, and
+	 * never chosen otherwise: the caller has to write at jitgate_writable().
+	 */
+	JITGATE_TWICE,
 };
 
 /** enum jitgate_backend - what keeps the areas of this process shut. */
@@ -46,6 +52,8 @@ enum jitgate_backend {
 	JITGATE_PKEY,
 	/** @JITGATE_MPROTECT: page permissions; rights are of the process. */
 	JITGATE_MPROTECT,
+	/** @JITGATE_TWO_VIEWS: mprotect() of a view that is not executable. */
+	JITGATE_TWO_VIEWS,
 };
 
 /** struct jitgate_info - what jitgate_init() decided. */
@@ -80,7 +88,9 @@ struct jitgate_info {
  * Return: 0, or
  * -EINVAL for an unknown @use;
  * -EBUSY when @use is JITGATE_NEVER and a key is in use, or JITGATE_ALWAYS and
- * another caller forbade keys;
+ * another caller forbade keys, or when only one of the two asked for
+ * JITGATE_TWICE;
+ * with JITGATE_TWICE an error of memfd_create() or mmap();
  * with JITGATE_ALWAYS what jitgate_info.reason says, negative.
  */
 JITGATE_API int jitgate_init(enum jitgate_use use);
@@ -227,6 +237,23 @@ JITGATE_API struct jitgate_area *jitgate_area_at(const void *address);
 
 /** jitgate_area_start() - first byte of @area; NULL when it is none. */
 JITGATE_API void *jitgate_area_start(const struct jitgate_area *area);
+/**
+ * jitgate_area_writable() - where @area is written; NULL when it is none.
+ *
+ * jitgate_area_start(), but with JITGATE_TWICE. Addresses in code are those where
+ * it runs.
+ */
+JITGATE_API void *jitgate_area_writable(const struct jitgate_area *area);
+
+/**
+ * jitgate_writable() - where the code at an address is written.
+ * @address: where it runs.
+ *
+ * Return: @address; with JITGATE_TWICE the address in the writable view, which is
+ * searched for, and NULL when no area is there. Signal-safe.
+ */
+JITGATE_API void *jitgate_writable(const void *address);
+
 /** jitgate_area_size() - bytes of @area that may be used. */
 JITGATE_API size_t jitgate_area_size(const struct jitgate_area *area);
 /** jitgate_area_reserve() - bytes that @area may grow to. */

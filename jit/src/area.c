@@ -32,15 +32,20 @@ static int look_at(const struct jitgate_request *request)
 	return request->near_to && !request->reach ? -EINVAL : 0;
 }
 
-static int commit_new(unsigned char *start, size_t size)
+static int commit_new(struct jitgate_area *area, const char *name)
 {
+	if (have_views())
+		return views_map(area, name);
+	area->writable = area->base;
 	if (have_key())
-		return pkey_commit(start, size, DECISION->key);
-	return pages_commit(start, size, PROT_READ | PROT_EXEC);
+		return pkey_commit(area->base, area->size, DECISION->key);
+	return pages_commit(area->base, area->size, PROT_READ | PROT_EXEC);
 }
 
 static void unmap(const struct jitgate_area *area)
 {
+	if (have_views() && area->writable)
+		views_unmap(area);
 	count_call();
 	munmap(area->base, area->reserve);
 	if (area->book)
@@ -57,14 +62,14 @@ static int map_area(struct jitgate_area *area, const struct jitgate_request *req
 	area->base = place_area(request, area->reserve, &error);
 	if (error)
 		return error;
-	error = commit_new(area->base, area->size);
+	error = commit_new(area, request->name);
 	if (!error && area->flags & JITGATE_PIECES)
 		area->book = book_map(area->reserve, &error);
 	if (error) {
 		unmap(area);
 		return error;
 	}
-	if (request->name)
+	if (request->name && !have_views())
 		advice_name(area->base, area->reserve, request->name);
 	if (area->flags & JITGATE_HUGE)
 		advice_huge(area->base, area->reserve);
@@ -147,7 +152,7 @@ int jitgate_area_new(struct jitgate_area **area, const struct jitgate_request *r
 
 static int commit_more(const struct jitgate_area *area, size_t more)
 {
-	unsigned char *start = area->base + area->size;
+	unsigned char *start = area->writable + area->size;
 
 	if (have_key())
 		return pkey_commit(start, more, DECISION->key);
@@ -164,7 +169,7 @@ static int grow(struct jitgate_area *area, size_t size)
 		return error;
 	error = vault_write(area, &larger);
 	if (error) {
-		pages_commit(area->base + record.size, size - record.size, PROT_NONE);
+		pages_commit(area->writable + record.size, size - record.size, PROT_NONE);
 		return error;
 	}
 	if (!(area->flags & JITGATE_PERMANENT))
@@ -216,6 +221,21 @@ struct jitgate_area *jitgate_area_at(const void *address)
 void *jitgate_area_start(const struct jitgate_area *area)
 {
 	return is_area(area) ? area->base : NULL;
+}
+
+void *jitgate_area_writable(const struct jitgate_area *area)
+{
+	return is_area(area) ? area->writable : NULL;
+}
+
+void *jitgate_writable(const void *address)
+{
+	const struct jitgate_area *area;
+
+	if (!have_views())
+		return (void *)(uintptr_t)address;
+	area = jitgate_area_at(address);
+	return area ? area->writable + ((const unsigned char *)address - area->base) : NULL;
 }
 
 size_t jitgate_area_size(const struct jitgate_area *area)

@@ -31,7 +31,7 @@ struct part {
 	const char *otherwise;
 };
 
-#define MOST_PARTS	3
+#define MOST_PARTS	5
 
 static struct part part_of(const void *start, size_t size, const char *permissions)
 {
@@ -43,16 +43,26 @@ static struct part part_of(const void *start, size_t size, const char *permissio
 	};
 }
 
+static int parts_of_view(const struct jitgate_area *area, struct part *parts)
+{
+	parts[0] = part_of(area->writable, area->size, pages_open(area) ? "rw-" : "---");
+	parts[1] = part_of(area->writable + area->size, VIEWS * area->reserve - area->size, "---");
+	return 2;
+}
+
 static int parts_of(const struct jitgate_area *area, struct part *parts)
 {
 	int count = 0;
 
 	parts[count] = part_of(area->base, area->size, have_key() ? "rwx" : "r-x");
-	if (pages_open(area))
+	if (pages_open(area) && !have_views())
 		parts[count].permissions = NULL;
 	parts[count++].keyed = have_key();
-	parts[count] = part_of(area->base + area->size, area->reserve - area->size, "---");
+	parts[count] = part_of(area->base + area->size, area->reserve - area->size,
+			       have_views() ? "r-x" : "---");
 	parts[count++].otherwise = "is in use beyond the area";
+	if (have_views())
+		count += parts_of_view(area, parts + count);
 	if (!area->book)
 		return count;
 	parts[count] = part_of(area->book, book_size(area->reserve), have_key() ? "rw-" : "r--");

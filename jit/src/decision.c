@@ -37,13 +37,20 @@ static void decide_for(enum jitgate_backend backend, int key, int reason)
 	mprotect(&decision_page, sizeof(decision_page), PROT_READ);
 }
 
+static enum jitgate_backend without_key(enum jitgate_use use)
+{
+	return use == JITGATE_TWICE ? JITGATE_TWO_VIEWS : JITGATE_MPROTECT;
+}
+
 static int decide(enum jitgate_use use)
 {
-	int key = -1;
-	int reason = use == JITGATE_NEVER ? ECANCELED : pkey_probe(&key);
+	int key = -1, error = use == JITGATE_TWICE ? views_probe() : 0;
+	int reason = use == JITGATE_AUTO || use == JITGATE_ALWAYS ? pkey_probe(&key) : ECANCELED;
 
-	if (reason && use == JITGATE_ALWAYS)
-		return -reason;
+	if (!error && reason && use == JITGATE_ALWAYS)
+		error = reason;
+	if (error)
+		return -error;
 	DECISION->vault = vault_map();
 	if (!DECISION->vault) {
 		if (!reason)
@@ -51,7 +58,7 @@ static int decide(enum jitgate_use use)
 		return -ENOMEM;
 	}
 	if (reason)
-		decide_for(JITGATE_MPROTECT, -1, reason);
+		decide_for(without_key(use), -1, reason);
 	else
 		decide_for(JITGATE_PKEY, key, 0);
 	return 0;
@@ -60,7 +67,8 @@ static int decide(enum jitgate_use use)
 /* Whether what was decided for somebody else suits this caller, too. */
 static int agree(enum jitgate_use use)
 {
-	if (use == JITGATE_NEVER && have_key())
+	/* Who does not ask for two views knows of one, and would write there. */
+	if ((use == JITGATE_TWICE) != have_views() || (use == JITGATE_NEVER && have_key()))
 		return -EBUSY;
 	if (use != JITGATE_ALWAYS || have_key())
 		return 0;
@@ -72,7 +80,8 @@ int jitgate_init(enum jitgate_use use)
 	struct held_lock lock;
 	int result;
 
-	if (use != JITGATE_AUTO && use != JITGATE_ALWAYS && use != JITGATE_NEVER)
+	if (use != JITGATE_AUTO && use != JITGATE_ALWAYS && use != JITGATE_NEVER &&
+	    use != JITGATE_TWICE)
 		return -EINVAL;
 	if (use == JITGATE_AUTO && !decided())
 		use = asked_by_environment();
@@ -90,5 +99,5 @@ void jitgate_query(struct jitgate_info *info)
 	info->backend = (enum jitgate_backend)atomic_load_explicit(&DECISION->backend,
 								   memory_order_acquire);
 	info->key = info->backend == JITGATE_PKEY ? DECISION->key : -1;
-	info->reason = info->backend == JITGATE_MPROTECT ? DECISION->reason : 0;
+	info->reason = info->key < 0 && info->backend != JITGATE_NOTHING ? DECISION->reason : 0;
 }

@@ -22,6 +22,7 @@ struct jitgate_area {
 	_Alignas(64) unsigned char *base;
 	size_t size;
 	size_t reserve;
+	unsigned char *writable;	/* the same as base, but with two views */
 	struct book *book;	/* of pieces, NULL without JITGATE_PIECES */
 	unsigned int flags;
 	unsigned int was_used;
@@ -57,6 +58,11 @@ extern union decision_page decision_page;
 static inline bool have_key(void)
 {
 	return atomic_load_explicit(&DECISION->backend, memory_order_acquire) == JITGATE_PKEY;
+}
+
+static inline bool have_views(void)
+{
+	return atomic_load_explicit(&DECISION->backend, memory_order_acquire) == JITGATE_TWO_VIEWS;
 }
 
 static inline bool decided(void)
@@ -141,6 +147,17 @@ struct upkeep *upkeep_of(const struct jitgate_area *area);
 size_t book_size(size_t reserve);
 struct book *book_map(size_t reserve, int *error);
 void book_unmap(struct book *book, size_t reserve);
+
+/* views.c: all but the first one only where areas have two */
+#define VIEWS	3	/* of the writable one: itself, and two spare places for fork() */
+
+int views_probe(void);
+int views_map(struct jitgate_area *area, const char *name);
+void views_unmap(const struct jitgate_area *area);
+/* These under the lock. */
+void views_before_fork(void);
+void views_after_fork(void);
+void views_in_child(void);
 
 /* advice.c */
 void advice_name(void *start, size_t size, const char *name);

@@ -52,10 +52,12 @@ static void before_fork(void)
 
 	pthread_mutex_lock(&pieces_mutex);
 	lock_take(&lock);
+	if (have_views())
+		views_before_fork();
 	forking = lock;
 }
 
-static void after_fork(void)
+static void release(void)
 {
 	struct held_lock lock = forking;
 
@@ -63,12 +65,21 @@ static void after_fork(void)
 	pthread_mutex_unlock(&pieces_mutex);
 }
 
+static void after_fork(void)
+{
+	if (have_views())
+		views_after_fork();
+	release();
+}
+
 /* The kernel copies key and rights; of page permissions only we know whose they are. */
 static void in_child(void)
 {
+	if (have_views())
+		views_in_child();
 	if (decided() && !have_key())
 		pages_after_fork();
-	after_fork();
+	release();
 }
 
 __attribute__((constructor)) static void watch_forks(void)

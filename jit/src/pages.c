@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The backend without keys: mprotect(). Permissions belong to the process, so
+ * The backends without keys: mprotect(), of the area or of its writable view. Permissions belong to the process, so
  * while one thread has an area open all can write it. An area is open as long as
  * any thread has it open; each thread knows how deep it is in which area.
  */
@@ -51,6 +51,8 @@ bool pages_open(const struct jitgate_area *area)
 
 int pages_prot(const struct jitgate_area *area)
 {
+	if (have_views())
+		return pages_open(area) ? PROT_READ | PROT_WRITE : PROT_NONE;
 	if (!pages_open(area))
 		return PROT_READ | PROT_EXEC;
 	if (area->flags & JITGATE_SHARED_RUN)
@@ -66,7 +68,7 @@ int pages_commit(unsigned char *start, size_t size, int prot)
 
 static int commit_all(const struct jitgate_area *area)
 {
-	return pages_commit(area->base, area->size, pages_prot(area));
+	return pages_commit(area->writable, area->size, pages_prot(area));
 }
 
 /* An area that is made while a thread has all open is open, too. */
@@ -263,7 +265,8 @@ void pages_after_fork(void)
 	for (area = next_area(NULL); area; area = next_area(area)) {
 		before = upkeep_of(area)->openers || all_before;
 		upkeep_of(area)->openers = depth_of(area) ? 1 : 0;
-		if (before && !pages_open(area))
+		/* Of two views the child has new ones, which are closed. */
+		if (have_views() || (before && !pages_open(area)))
 			commit_all(area);
 	}
 }

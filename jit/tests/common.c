@@ -38,10 +38,11 @@ void store_function(void *at, int number)
 void emit(struct jitgate_area *area, size_t offset, int number)
 {
 	char *at = (char *)jitgate_area_start(area) + offset;
+	char *writable = (char *)jitgate_area_writable(area) + offset;
 	int state = jitgate_open(area);
 
 	CHECK_EQUAL(state, 0);
-	store_function(at, number);
+	store_function(writable, number);
 	CHECK_EQUAL(jitgate_close(area, state), 0);
 	CHECK_EQUAL(jitgate_publish(at, 16, 0), 0);
 }
@@ -108,7 +109,7 @@ void read_byte(void *at)
 
 bool can_write(struct jitgate_area *area)
 {
-	unsigned char *last = (unsigned char *)jitgate_area_start(area) + jitgate_area_size(area) - 1;
+	unsigned char *last = (unsigned char *)jitgate_area_writable(area) + jitgate_area_size(area) - 1;
 
 	return !faults(write_byte, last, area, NULL);
 }

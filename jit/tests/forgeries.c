@@ -54,6 +54,7 @@ static struct jitgate_area forged(void)
 {
 	return (struct jitgate_area){
 		.base = (unsigned char *)victim,
+		.writable = (unsigned char *)victim,
 		.size = page(),
 		.reserve = 4 * page(),
 		.flags = JITGATE_SHARED_RUN,

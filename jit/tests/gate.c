@@ -72,7 +72,7 @@ void close_is_final(void)
 
 static void close_and_write(void *area)
 {
-	unsigned char *start = jitgate_area_start(area);
+	unsigned char *start = jitgate_area_writable(area);
 
 	jitgate_open(area);
 	write_byte(start);
@@ -136,7 +136,7 @@ static void jump_from_inside(struct jitgate_area *area, jmp_buf jump)
 {
 	jitgate_open(area);
 	jitgate_open(area);
-	write_byte(jitgate_area_start(area));
+	write_byte(jitgate_area_writable(area));
 	longjmp(jump, 1);
 }
 

@@ -8,7 +8,7 @@
 
 #include "tests.h"
 
-bool with_keys;
+bool with_keys, with_views;
 
 static const struct {
 	const char *name;
@@ -23,7 +23,8 @@ void begin(void)
 {
 	if (with_keys && !keys_here())
 		skip("no protection keys here");
-	CHECK_EQUAL(jitgate_init(with_keys ? JITGATE_ALWAYS : JITGATE_NEVER), 0);
+	CHECK_EQUAL(jitgate_init(with_keys ? JITGATE_ALWAYS :
+				 with_views ? JITGATE_TWICE : JITGATE_NEVER), 0);
 }
 
 static void run_here(const char *backend, const char *name)
@@ -31,6 +32,7 @@ static void run_here(const char *backend, const char *name)
 	size_t i;
 
 	with_keys = !strcmp(backend, "pkey");
+	with_views = !strcmp(backend, "views");
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		if (!strcmp(name, tests[i].name))
 			tests[i].run();
@@ -55,6 +57,7 @@ int main(int argc, char **argv)
 	} else {
 		run_matching("pkey", NULL);
 		run_matching("mprotect", NULL);
+		run_matching("views", NULL);
 	}
 	return tap_end();
 }

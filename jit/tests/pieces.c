@@ -40,10 +40,10 @@ void pieces(void)
 		CHECK_EQUAL(jitgate_piece_new(area, 100, 64, &piece[i]), 0);
 		CHECK_EQUAL((uintptr_t)piece[i] % 64, 0);
 		CHECK_EQUAL(jitgate_piece_size(area, piece[i]), 112);
-		CHECK(faults(write_byte, piece[i], area, NULL));
+		CHECK(faults(write_byte, jitgate_writable(piece[i]), area, NULL));
 		state = jitgate_open_at(piece[i]);
 		CHECK_EQUAL(state, 0);
-		store_function(piece[i], i);
+		store_function(jitgate_writable(piece[i]), i);
 		CHECK_EQUAL(jitgate_close_at(piece[i], state), 0);
 		jitgate_publish(piece[i], 16, 0);
 	}

@@ -26,7 +26,7 @@ static void write_in_handler(void)
 	int state = jitgate_open(area);
 
 	CHECK(state >= 0);
-	store_function((char *)jitgate_area_start(area) + 256, 9);
+	store_function((char *)jitgate_area_writable(area) + 256, 9);
 	CHECK_EQUAL(jitgate_close(area, state), 0);
 	atomic_fetch_add(&handled, 1);
 }

@@ -80,6 +80,13 @@
 	X(pieces_of_threads)		\
 	X(pieces_forked)		\
 	X(forged_pieces)		\
+	X(two_views)			\
+	X(two_views_asked_for)		\
+	X(two_views_where_forbidden)	\
+	X(two_views_forked)		\
+	X(two_views_forked_beside)	\
+	X(two_views_not_copied)		\
+	X(two_views_cloned)		\
 	X(publish_to_all)		\
 	X(example)
 
@@ -88,7 +95,7 @@ TESTS(X)
 #undef X
 
 /* Whether this run is the one with keys; skips the test when there are none. */
-extern bool with_keys;
+extern bool with_keys, with_views;
 bool keys_here(void);
 void begin(void);
 

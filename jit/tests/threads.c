@@ -47,7 +47,7 @@ static void *older(void *unused)
 
 static void init_again(void)
 {
-	CHECK_EQUAL(jitgate_init(JITGATE_AUTO), 0);
+	CHECK_EQUAL(jitgate_init(with_views ? JITGATE_TWICE : JITGATE_AUTO), 0);
 }
 
 static void enter_twice(void)
@@ -212,7 +212,7 @@ void runs_beside_scope(void)
 {
 	begin();
 	open_and_run_elsewhere(JITGATE_SHARED_RUN, false);
-	open_and_run_elsewhere(0, !with_keys);
+	open_and_run_elsewhere(0, !with_keys && !with_views);
 }
 
 static unsigned int next_random(unsigned int *seed)
@@ -225,7 +225,7 @@ static unsigned int next_random(unsigned int *seed)
 static void *open_at_random(void *number)
 {
 	unsigned int seed = (uintptr_t)number * 7919 + 1;
-	unsigned char *mine = (unsigned char *)jitgate_area_start(area) + 64 * (uintptr_t)number;
+	unsigned char *mine = (unsigned char *)jitgate_area_writable(area) + 64 * (uintptr_t)number;
 	int state, i;
 
 	for (i = 0; i < ROUNDS; i++) {
