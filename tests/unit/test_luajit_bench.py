@@ -2,6 +2,7 @@
 """LuaJIT's benchmarks: known sums, statistics, what is claimed of counts, and the page."""
 
 import argparse
+import math
 import re
 from dataclasses import replace
 from functools import reduce
@@ -17,7 +18,7 @@ from portcullis.core.counts import Region
 from portcullis.errors import ToolError
 from portcullis.host.luajit_bench import guest_machine, programs
 from portcullis.host.workspace import default_workspace
-from portcullis.lab.luajit_bench import Program, Sample, compare, geometric, samples_of
+from portcullis.lab.luajit_bench import Program, Sample, compare, geometric, mean_of, published_mean, samples_of
 from portcullis.lab.luajit_counts import Counted, counted_of, problems_of_counted
 from portcullis.lab.luajit_page import (
     GuestCounts,
@@ -166,6 +167,23 @@ def test_the_mean_is_geometric():
     assert geometric([0.19]) == pytest.approx(0.19)
 
 
+def test_the_mean_has_an_interval_made_of_the_programs_errors():
+    # By hand: errors of the logarithms as above, 10 degrees of freedom each and 20 together, t = 2.0860.
+    error = math.sqrt(2 * (1 / 3 / 101**2 + 1 / 3 / 96**2)) / 2
+    mean = mean_of(gains())
+    assert (mean.low, mean.part, mean.high) == pytest.approx(
+        [1 - 96 / 101 * math.exp(sign * 2.0860 * error) for sign in (1, 0, -1)], rel=1e-4
+    )
+    still = replace(compare(SAME, BEFORE, AFTER, tests=1), error=0.0)
+    assert mean_of([still]).low == mean_of([still]).high == pytest.approx(5 / 101)
+
+
+def test_the_published_mean_is_that_of_the_same_programs():
+    every = [compare(each, BEFORE, AFTER, tests=15) for each in programs().programs]
+    assert signed(published_mean(every)) == "+2.25%"
+    assert published_mean([compare(SAME, BEFORE, AFTER, tests=1)]) is None
+
+
 def test_stored_runs_that_are_broken_are_refused():
     assert samples_of({"a": {"stock": [[1, 2, 3]]}})["a"]["stock"] == [Sample(1, 2, 3)]
     with pytest.raises(ValueError, match="broken"):
@@ -269,7 +287,9 @@ def test_tables_say_what_was_measured():
     rows = time_rows(gains(), good())
     assert rows[0][3] == "+4.95% (S)" and rows[0][7:] == ("+17.1%", "60", "119")
     assert rows[1][7:] == ("-1.14%", "-", "-")
-    assert "geometric mean of 2 programs: +4.95% (published +1.1%" in time_summary(gains(), programs())
+    said = time_summary(gains(), programs())
+    assert "geometric mean of 2 programs: +4.95%, +3.78% to +6.11% at 95% (published +1.1% of 46 programs" in said
+    assert "and +8.41% of those measured here)" in said and "it does not show what a key costs" in said
     counts = {row[0]: row for row in count_rows(good())}
     assert counts["fasta"][2:6] == ("139 / 29", "119 / 1", "990 / 30", "0 / 119")
     assert counts["fasta"][-1] == "+4.55%"

@@ -2,11 +2,12 @@
 """Times of LuaJIT with mprotect() against insecure memory, which is the limit of what a key can reach: statistics."""
 
 import math
+import statistics
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-SIGNIFICANCE = 0.05  # of all tests together
+SIGNIFICANCE = 0.05  # of all tests together, and of the mean's interval
 STOCK, LIMIT, KEYED = "stock", "rwx", "jitgate"
 SEEDED = (STOCK, LIMIT)  # what is measured natively
 
@@ -80,6 +81,17 @@ class Gain:
     significant: bool
     system: float  # part of stock's time that is system time
     wall: float  # part of the wall time, for comparison
+    error: float  # standard error of the logarithm of limit / stock
+    freedom: float  # degrees of freedom of that
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Geometric mean of gains, with the ends of its confidence interval: what other runs of the same programs say."""
+
+    part: float
+    low: float
+    high: float
 
 
 def compare(program: Program, stock: Sequence[Sample], limit: Sequence[Sample], tests: int) -> Gain:
@@ -107,11 +119,38 @@ def compare(program: Program, stock: Sequence[Sample], limit: Sequence[Sample], 
         bool(outcome.pvalue < level),
         _mean([each.system for each in stock]) / mean,
         1 - _mean([each.wall for each in limit]) / _mean([each.wall for each in stock]),
+        math.hypot(_relative_error(before), _relative_error(after)),
+        float(outcome.df),
     )
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
+
+
+def _relative_error(values: Sequence[float]) -> float:
+    """Standard error of the mean, as part of it."""
+    return statistics.stdev(values) / math.sqrt(len(values)) / _mean(values)
+
+
+def mean_of(gains: Sequence[Gain]) -> Mean:
+    """The mean of all programs; its error is made of theirs, with the degrees of freedom of Welch and Satterthwaite."""
+    from scipy.stats import t
+
+    part = geometric(gain.part for gain in gains)
+    variances = [gain.error**2 for gain in gains]
+    whole = sum(variances)
+    if not whole:
+        return Mean(part, part, part)
+    freedom = whole**2 / sum(each**2 / gain.freedom for each, gain in zip(variances, gains, strict=True))
+    reach = float(t.ppf(1 - SIGNIFICANCE / 2, freedom)) * math.sqrt(whole) / len(gains)
+    return Mean(part, 1 - (1 - part) * math.exp(reach), 1 - (1 - part) * math.exp(-reach))
+
+
+def published_mean(gains: Iterable[Gain]) -> float | None:
+    """The published figures' mean, of the programs that were measured; None when none has one."""
+    figures = [gain.program.published / 100 for gain in gains if gain.program.published is not None]
+    return geometric(figures) if figures else None
 
 
 def geometric(gains: Iterable[float]) -> float:

@@ -4,7 +4,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from portcullis.lab.luajit_bench import KEYED, LIMIT, SIGNIFICANCE, STOCK, Gain, Programs, geometric
+from portcullis.lab.luajit_bench import (
+    KEYED,
+    LIMIT,
+    SIGNIFICANCE,
+    STOCK,
+    Gain,
+    Programs,
+    geometric,
+    mean_of,
+    published_mean,
+)
 from portcullis.lab.luajit_counts import ONE_TRACE, Counted, by_program, first_area
 from portcullis.lab.page import Grid, Page, Part, Plot
 from portcullis.lab.plots import Bar, Span, ranges, stacked
@@ -37,6 +47,12 @@ COUNT_COLUMNS = (
     "kernel instructions",
     "all instructions",
     "less",
+)
+
+
+SHOWN = (
+    "This shows how much less time these programs take where no mprotect() is made; it does not show what a key costs "
+    "or gains on a CPU that has keys, nor what other programs gain."
 )
 
 
@@ -81,17 +97,21 @@ def time_rows(gains: Sequence[Gain], traced: Sequence[Counted]) -> tuple[tuple[s
 
 
 def time_summary(gains: Sequence[Gain], programs: Programs) -> str:
-    """The geometric mean beside the published one."""
-    ours = signed(geometric(gain.part for gain in gains))
+    """The geometric mean with its interval beside the published ones, and what that shows."""
+    mean, same = mean_of(gains), published_mean(gains)
+    ours = f"{signed(mean.part)}, {signed(mean.low)} to {signed(mean.high)} at {100 * (1 - SIGNIFICANCE):.0f}%"
+    published = f"published {programs.geomean:+}% of 46 programs"
+    if same is not None:
+        published += f" and {signed(same)} of those measured here"
     better = [gain.program.name for gain in gains if gain.significant and gain.part > 0]
     worse = [gain.program.name for gain in gains if gain.significant and gain.part < 0]
-    words = f"geometric mean of {len(gains)} programs: {ours} (published {programs.geomean:+}%, of 46)"
+    words = f"geometric mean of {len(gains)} programs: {ours} ({published})"
     words += f"; significantly less: {', '.join(better) or 'none'}; significantly more: {', '.join(worse) or 'none'}"
-    return words
+    return f"{words}. {SHOWN}"
 
 
 def _time_part(gains: Sequence[Gain], traced: Sequence[Counted], programs: Programs, runs: int, note: str) -> Part:
-    first = gains[0]
+    first, summary = gains[0], time_summary(gains, programs)
     level = 100 * (1 - SIGNIFICANCE / len(gains))
     rows = time_rows(gains, traced)
     example = (
@@ -118,7 +138,7 @@ def _time_part(gains: Sequence[Gain], traced: Sequence[Counted], programs: Progr
     notes = (
         f"Stock against insecure memory, {runs} runs of each. No key can save more than that: it still writes a "
         "register where stock makes a system call.",
-        f"{time_summary(gains, programs)}.".capitalize(),
+        f"{summary[0].upper()}{summary[1:]}",
         f"Published: {programs.title}, {programs.url}. {programs.note}",
         note,
     )
