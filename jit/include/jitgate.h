@@ -159,6 +159,16 @@ JITGATE_API uint64_t jitgate_entry_mask(void);
 /** JITGATE_PIECES - the area is given out in pieces, by jitgate_piece_new(). */
 #define JITGATE_PIECES		8u
 
+/**
+ * JITGATE_NO_HANDLERS - no signal handler has to do with this area.
+ *
+ * None opens or closes it, be it by jitgate_open_all(), none calls fork(), and none
+ * is left by siglongjmp() while a thread opens or closes it. Then signals need not be
+ * blocked for that, which with mprotect() and two views are 4 of 6 system calls.
+ * It changes nothing with keys.
+ */
+#define JITGATE_NO_HANDLERS	16u
+
 /** struct jitgate_request - what area to make; zero what does not matter. */
 struct jitgate_request {
 	/** @size: bytes to have from the start, rounded up to pages. */
@@ -169,7 +179,7 @@ struct jitgate_request {
 	const void *near_to;
 	/** @reach: every byte of @reserve is that close to @near_to. */
 	size_t reach;
-	/** @flags: JITGATE_SHARED_RUN, JITGATE_PERMANENT, JITGATE_HUGE, JITGATE_PIECES. */
+	/** @flags: JITGATE_SHARED_RUN, JITGATE_PERMANENT, JITGATE_HUGE, JITGATE_PIECES, JITGATE_NO_HANDLERS. */
 	unsigned int flags;
 	/** @align: the start is a multiple of it; a power of two up to 1 GiB, or 0. */
 	size_t align;

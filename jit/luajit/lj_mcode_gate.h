@@ -59,6 +59,8 @@ static void *mcgate_reserve(uintptr_t hint, size_t sz, size_t size)
   request.size = size;
   request.near_to = (void *)hint;
   request.reach = JITGATE_REACH_JUMP;
+  /* Those of LuaJIT set flags: none generates code, or jumps out of the assembler. */
+  request.flags = JITGATE_NO_HANDLERS;
   if (jitgate_area_new(&area, &request))
     return NULL;
   if (jitgate_open(area) < 0) {

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 #define KNOWN_FLAGS	(JITGATE_SHARED_RUN | JITGATE_PERMANENT | JITGATE_HUGE | \
-				 JITGATE_PIECES)
+				 JITGATE_PIECES | JITGATE_NO_HANDLERS)
 #define LARGEST_ALIGN	((size_t)1 << 30)
 
 size_t area_count;
@@ -210,11 +210,11 @@ struct jitgate_area *jitgate_area_at(const void *address)
 	struct jitgate_area *area;
 	struct held_lock lock;
 
-	lock_take(&lock);
+	lock_take_for(&lock, false);
 	area = next_area(NULL);
 	while (area && !holds(area, (uintptr_t)address))
 		area = next_area(area);
-	lock_drop(&lock);
+	lock_drop_for(&lock, false);
 	return area;
 }
 

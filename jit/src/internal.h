@@ -70,7 +70,7 @@ static inline bool decided(void)
 	return atomic_load_explicit(&DECISION->backend, memory_order_acquire) != JITGATE_NOTHING;
 }
 
-/* lock.c: held by no signal handler, nor when one can run */
+/* lock.c: held by no signal handler, nor when one can run that takes it */
 struct held_lock {
 	sigset_t signals;
 	int cancelling;
@@ -78,6 +78,9 @@ struct held_lock {
 
 void lock_take(struct held_lock *lock);
 void lock_drop(struct held_lock *lock);
+/* Of the permissions of an area, and to read the list of areas. */
+void lock_take_for(struct held_lock *lock, bool quiet);
+void lock_drop_for(struct held_lock *lock, bool quiet);
 
 /* Of pieces, never together with a scope: signals stay as they are. Before the other one. */
 void pieces_take(int *cancelling);

@@ -1,36 +1,82 @@
 // SPDX-License-Identifier: MIT
 /*
- * The lock of the library: the list of areas, the decision, and page
- * permissions. Signals are blocked while it is held, so that a handler that
- * opens an area never waits for the code that it interrupted. What is done with
- * a key takes no lock at all. Pieces have another one, which no handler takes.
+ * The locks of the library, in the order in which a thread may take them:
+ *
+ * pieces - what is taken of an area; no handler takes it.
+ * quiet - page permissions of areas that no handler opens: signals stay as they are.
+ * main - those of all others. Signals are blocked while it is held, so that a handler
+ * that opens an area never waits for the code that it interrupted.
+ *
+ * Who changes the list of areas or the decision has the last two. What is done with
+ * a key takes none.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 
 #include "internal.h"
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t pieces_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t quiet_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t main_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct held_lock forking;
 
-/* A thread that were cancelled while it has the lock would never give it back. */
-void lock_take(struct held_lock *lock)
+/* A thread that were cancelled while it has a lock would never give it back. */
+static void keep_thread(struct held_lock *lock)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &lock->cancelling);
+}
+
+static void block_signals(struct held_lock *lock)
 {
 	sigset_t all;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &lock->cancelling);
 	sigfillset(&all);
 	count_call();
 	pthread_sigmask(SIG_BLOCK, &all, &lock->signals);
-	pthread_mutex_lock(&mutex);
+}
+
+static void unblock_signals(struct held_lock *lock)
+{
+	count_call();
+	pthread_sigmask(SIG_SETMASK, &lock->signals, NULL);
+}
+
+void lock_take(struct held_lock *lock)
+{
+	keep_thread(lock);
+	block_signals(lock);
+	pthread_mutex_lock(&quiet_mutex);
+	pthread_mutex_lock(&main_mutex);
 }
 
 void lock_drop(struct held_lock *lock)
 {
-	pthread_mutex_unlock(&mutex);
-	count_call();
-	pthread_sigmask(SIG_SETMASK, &lock->signals, NULL);
+	pthread_mutex_unlock(&main_mutex);
+	pthread_mutex_unlock(&quiet_mutex);
+	unblock_signals(lock);
+	pthread_setcancelstate(lock->cancelling, NULL);
+}
+
+/* With the quiet one nothing is called that could end the thread. */
+void lock_take_for(struct held_lock *lock, bool quiet)
+{
+	if (quiet) {
+		pthread_mutex_lock(&quiet_mutex);
+		return;
+	}
+	keep_thread(lock);
+	block_signals(lock);
+	pthread_mutex_lock(&main_mutex);
+}
+
+void lock_drop_for(struct held_lock *lock, bool quiet)
+{
+	if (quiet) {
+		pthread_mutex_unlock(&quiet_mutex);
+		return;
+	}
+	pthread_mutex_unlock(&main_mutex);
+	unblock_signals(lock);
 	pthread_setcancelstate(lock->cancelling, NULL);
 }
 

@@ -130,8 +130,8 @@ static int close_pages(struct jitgate_area *area, struct depth *entry)
 }
 
 /*
- * With signals blocked: a handler finds this thread's entries and the pages
- * before or after a change, never between. A change of depth alone needs none of
+ * With signals blocked, unless no handler opens this area: a handler finds this
+ * thread's entries and the pages before or after a change, never between. A change of depth alone needs none of
  * it, for a handler leaves the depth as it found it.
  */
 static int set_depth(struct jitgate_area *area, int depth)
@@ -139,6 +139,7 @@ static int set_depth(struct jitgate_area *area, int depth)
 	struct depth *entry = find_depth(area);
 	struct held_lock lock;
 	int error = 0;
+	bool quiet;
 
 	if (!is_area(area))
 		return -EINVAL;
@@ -148,9 +149,10 @@ static int set_depth(struct jitgate_area *area, int depth)
 	}
 	if (!entry && !depth)
 		return 0;
-	lock_take(&lock);
+	quiet = area->flags & JITGATE_NO_HANDLERS;
+	lock_take_for(&lock, quiet);
 	error = entry ? close_pages(area, entry) : open_pages(area, depth);
-	lock_drop(&lock);
+	lock_drop_for(&lock, quiet);
 	return error;
 }
 

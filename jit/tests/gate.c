@@ -232,6 +232,33 @@ void counters(void)
 	CHECK_EQUAL(after.areas, 0);
 }
 
+/* As many system calls as without the library. */
+void counters_of_quiet(void)
+{
+	struct jitgate_request request = { .size = 4096, .flags = JITGATE_NO_HANDLERS };
+	struct jitgate_counts before, after;
+	struct jitgate_area *area;
+	int i;
+
+	begin();
+	CHECK_EQUAL(jitgate_area_new(&area, &request), 0);
+	jitgate_stats(&before);
+	for (i = 0; i < 1000; i++)
+		jitgate_close(area, jitgate_open(area));
+	jitgate_stats(&after);
+	CHECK_EQUAL(after.system_calls - before.system_calls, with_keys ? 2 : 2002);
+	CHECK(!can_write(area));
+	CHECK_EQUAL(jitgate_open(area), 0);
+	CHECK_EQUAL(jitgate_open_all(), 1);
+	CHECK_EQUAL(jitgate_area_grow(area, 4096), 0);
+	CHECK_EQUAL(jitgate_close_all(0), 0);
+	CHECK(!can_write(area));
+	emit(area, 0, 4);
+	CHECK_EQUAL(run(area, 0), 4);
+	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
+	CHECK_EQUAL(jitgate_area_free(area), 0);
+}
+
 void publish_to_all(void)
 {
 	struct jitgate_area *area;

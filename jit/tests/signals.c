@@ -23,11 +23,12 @@ static atomic_int handled;
 
 static void write_in_handler(void)
 {
-	int state = jitgate_open(area);
+	char *at = (char *)jitgate_area_start(area) + 256;
+	int state = jitgate_open_at(at);
 
 	CHECK(state >= 0);
-	store_function((char *)jitgate_area_writable(area) + 256, 9);
-	CHECK_EQUAL(jitgate_close(area, state), 0);
+	store_function(jitgate_writable(at), 9);
+	CHECK_EQUAL(jitgate_close_at(at, state), 0);
 	atomic_fetch_add(&handled, 1);
 }
 
@@ -107,5 +108,31 @@ void signal_storm(void)
 		CHECK_EQUAL(jitgate_state(area), 0);
 	}
 	setitimer(ITIMER_REAL, &never, NULL);
+	CHECK(!can_write(area));
+}
+
+/* The interrupted code opens one area, the handler another: neither waits for the other. */
+void signal_storm_beside_quiet(void)
+{
+	struct jitgate_request request = { .size = 4096, .flags = JITGATE_NO_HANDLERS };
+	struct itimerval often = { .it_interval.tv_usec = 200, .it_value.tv_usec = 200 };
+	struct itimerval never = { .it_interval.tv_usec = 0 };
+	long end = milliseconds() + 400;
+	struct jitgate_area *quiet;
+	int i;
+
+	begin();
+	CHECK_EQUAL(jitgate_area_new(&quiet, &request), 0);
+	area = make_area(4096);
+	emit(area, 512, 6);
+	signal(SIGALRM, held_back ? use_later : use_in_handler);
+	setitimer(ITIMER_REAL, &often, NULL);
+	for (i = 0; milliseconds() < end || atomic_load(&handled) < 20; i++) {
+		emit(quiet, 0, i & 0xff);
+		CHECK_EQUAL(run(quiet, 0), i & 0xff);
+		CHECK_EQUAL(jitgate_state(quiet), 0);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	CHECK(!can_write(quiet));
 	CHECK(!can_write(area));
 }

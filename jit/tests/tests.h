@@ -28,6 +28,7 @@
 	X(thread_born_in_scope)		\
 	X(cancelled_thread)		\
 	X(runs_beside_scope)		\
+	X(random_threads_quiet)		\
 	X(random_threads)		\
 	X(forked)			\
 	X(forked_in_scope)		\
@@ -87,6 +88,8 @@
 	X(two_views_forked_beside)	\
 	X(two_views_not_copied)		\
 	X(two_views_cloned)		\
+	X(counters_of_quiet)		\
+	X(signal_storm_beside_quiet)	\
 	X(publish_to_all)		\
 	X(example)
 

@@ -4,7 +4,7 @@
 import pytest
 
 from fakes import make_program
-from portcullis.core.jitgate import VARIANTS, guest_options, problems_of_guest, read_ctest
+from portcullis.core.jitgate import VARIANTS, guest_options, opening_rows, problems_of_guest, read_ctest, read_openings
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.machine import Machine
 from portcullis.host.jitgate import Jitgate
@@ -25,6 +25,14 @@ def test_result_lines_of_ctest_are_counted():
     counted = read_ctest(CTEST)
     assert (counted.passed, counted.skipped) == (1, 1)
     assert counted.failed == ("documents: Failed", "search: Not Run")
+
+
+def test_times_of_openings_are_held_against_plain_mprotect():
+    found = read_openings(
+        "plain mprotect(): 2000 ns, 1900 ns\njitgate, two views: 2100 ns, 1800 ns\njitgate, a key: not here\n"
+    )
+    assert [each.way for each in found] == ["plain mprotect()", "jitgate, two views"]
+    assert opening_rows(found)[1] == ("jitgate, two views", "2100 ns", "1800 ns", "+5%")
 
 
 def test_a_guest_with_keys_must_use_them():

@@ -31,7 +31,7 @@ void calls_per_trace(void)
 	else if (how == RWX)
 		CHECK_RANGE(calls, 0, 0);
 	else
-		CHECK_RANGE(calls, 2 * count, 8 * count);
+		CHECK_RANGE(calls, 2 * count, 4 * count);
 	lua_close(state);
 }
 

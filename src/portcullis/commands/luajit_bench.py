@@ -2,8 +2,9 @@
 """Measures what mprotect() costs LuaJIT: times of this machine, or with --guest counts in a guest with keys.
 
 Natively, stock is timed against insecure memory, which stays writable and executable: the limit that a key can
-reach. Runs are kept, and only what is missing runs; an interrupted measurement goes on where it was. In a guest
-stock, insecure memory and jitgate are counted by the emulator's plugin.
+reach. Below that is what opening and closing an area takes by each backend of jitgate. Runs are kept, and only what is
+missing runs; an interrupted measurement goes on where it was. In a guest stock, insecure memory and jitgate are
+counted by the emulator's plugin.
 
 examples:
   nice -n -10 ./portcullis luajit bench --out luajit.html
@@ -22,9 +23,11 @@ from portcullis.commands.options import add_arch, add_mode
 from portcullis.commands.report import render
 from portcullis.core.arches import ARCHES, arch_name
 from portcullis.core.counts import Region
+from portcullis.core.jitgate import OPENING_COLUMNS, opening_rows
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder, BuildOptions
 from portcullis.host.emulator import emulator_for
+from portcullis.host.jitgate import Jitgate
 from portcullis.host.luajit import build
 from portcullis.host.luajit_bench import (
     Native,
@@ -99,10 +102,13 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         table("", TIME_COLUMNS, time_rows(gains, traced), styles=False)
         print_line(time_summary(gains, programs()))
         print_line(_load(native))
+        openings = Jitgate(workspace, Commands(), options.jobs).openings()
+        table("", OPENING_COLUMNS, opening_rows(openings), styles=False)
         data = {
             "native": vars(native),
             "gains": [asdict(gain) for gain in gains],
             "traced": [_row(each) for each in traced],
+            "openings": [asdict(each) for each in openings],
         }
     if options.json:
         write_whole(_target(options.json), json.dumps(data, indent=1).encode())

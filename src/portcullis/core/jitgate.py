@@ -2,7 +2,7 @@
 """How the library jitgate is built and tested on this machine, and what its tests must have said in a guest."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from portcullis.core.arches import ARCHES, cross_prefix
@@ -76,6 +76,32 @@ def read_ctest(text: str) -> Counted:
         sum(state == "Passed" for _, state in states),
         sum(state == "Skipped" for _, state in states),
         tuple(f"{name}: {state}" for name, state in states if state not in ("Passed", "Skipped")),
+    )
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What opening an area and closing it takes by one way, in nanoseconds of CPU time."""
+
+    way: str
+    median: int
+    least: int
+
+
+OPENING_COLUMNS = ("open, write and close 64 KiB", "median", "least", "against the first")
+
+
+def read_openings(text: str) -> tuple[Opening, ...]:
+    """Lines of jitgate-bench: `plain mprotect(): 2240 ns, 2202 ns`; what the machine has not is left out."""
+    lines = re.findall(r"^(.+): (\d+) ns, (\d+) ns$", text, re.MULTILINE)
+    return tuple(Opening(way, int(median), int(least)) for way, median, least in lines)
+
+
+def opening_rows(openings: Sequence[Opening]) -> tuple[tuple[str, ...], ...]:
+    """One row for each way, as OPENING_COLUMNS says; the first one is plain mprotect()."""
+    return tuple(
+        (each.way, f"{each.median} ns", f"{each.least} ns", f"{100 * (each.median / openings[0].median - 1):+.0f}%")
+        for each in openings
     )
 
 

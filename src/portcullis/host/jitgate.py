@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.jitgate import VARIANTS, Variant, guest_options, read_ctest
+from portcullis.core.jitgate import VARIANTS, Opening, Variant, guest_options, read_ctest, read_openings
 from portcullis.core.splats import last_lines
+from portcullis.errors import ToolError
 from portcullis.host.building import run_step
 from portcullis.host.guest import pack_programs
 from portcullis.host.process import Commands, Finished
@@ -61,6 +62,17 @@ class Jitgate:
         options = ("-DJITGATE_TESTS=OFF", *guest_options(arch, os.uname().machine))
         with locked(self.folder / f"{name}.lock"):
             return self._build(name, options, ("jitgate_static",)) / "libjitgate.a"
+
+    def openings(self) -> tuple[Opening, ...]:
+        """Times opening and closing on this machine, by plain mprotect() and by all backends that it has."""
+        with locked(self.folder / "bench.lock"):
+            build = self._build("bench", (), ("jitgate-bench",))
+        log = self.workspace.log_folder("jitgate-bench") / "bench.log"
+        finished = self.commands.logged([build / "tests" / "jitgate-bench"], log)
+        openings = read_openings(finished.output)
+        if finished.status or not openings:
+            raise ToolError("jitgate-bench failed", f"see {log}")
+        return openings
 
     def _build(self, name: str, options: tuple[str, ...], targets: tuple[str, ...]) -> Path:
         build, log = self.folder / name, self.folder / f"{name}.log"
