@@ -279,7 +279,8 @@ JITGATE_API size_t jitgate_area_reserve(const struct jitgate_area *area);
  * The lowest place that fits; the area grows up to its reserve. Opens nothing for
  * the caller, and the content is not cleared. What is taken is remembered outside
  * of the area, and shut as its code is. With keys no system call, unless the
- * area grows; with mprotect() two. Not for signal handlers.
+ * area grows; with mprotect() two. Not for signal handlers, and
+ * a handler must not leave it by siglongjmp().
  *
  * Return: 0, -ENOSPC when nothing of the reserve is large enough, -EINVAL for no
  * such area, a @size of 0 or an @align that is no power of two, or an error as of

@@ -105,7 +105,10 @@ int pkey_probe(int *key);
 void pkey_give_back(int key);
 int pkey_protect(void *start, size_t size, int prot, int key);
 int pkey_commit(void *start, size_t size, int key);
-/* Opens for a moment, with signals blocked, also for a thread that is older than the key. */
+/*
+ * Opens for a moment, with a lock and outside of handlers, also for a thread that is older
+ * than the key.
+ */
 uint64_t pkey_gate_borrow(void);
 void pkey_gate_return(uint64_t rights);
 int pkey_gate_state(void);
