@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The backends without keys: mprotect(), of the area or of its writable view. Permissions belong to the process, so
- * while one thread has an area open all can write it. An area is open as long as
- * any thread has it open; each thread knows how deep it is in which area.
+ * The backends without keys: mprotect(), of the area or of its writable view.
+ * Permissions belong to the process, so while one thread has an area open all can
+ * write it. An area is open as long as any thread has it open; each thread knows
+ * how deep it is in which area.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -131,8 +132,8 @@ static int close_pages(struct jitgate_area *area, struct depth *entry)
 
 /*
  * With signals blocked, unless no handler opens this area: a handler finds this
- * thread's entries and the pages before or after a change, never between. A change of depth alone needs none of
- * it, for a handler leaves the depth as it found it.
+ * thread's entries and the pages before or after a change, never between. A change
+ * of depth alone needs none of it, for a handler leaves the depth as it found it.
  */
 static int set_depth(struct jitgate_area *area, int depth)
 {
