@@ -7,7 +7,7 @@ from portcullis.commands.luajit import chosen_checks
 from portcullis.core import luajit as core
 from portcullis.errors import ToolError
 from portcullis.host import luajit as module
-from portcullis.host import luajit_tests
+from portcullis.host import luajit_tests, sourcepackage
 from portcullis.host.process import Commands, Finished
 from portcullis.host.workspace import Workspace
 from portcullis.suite.jitgate import JITGATE, layout_of_case
@@ -94,8 +94,8 @@ class PlayedCommands(Commands):
 
 @pytest.fixture
 def workspace(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "PrivateApt", PlayedApt)
-    monkeypatch.setattr(module, "mirrors", lambda: ("http://one.example/",))
+    monkeypatch.setattr(sourcepackage, "PrivateApt", PlayedApt)
+    monkeypatch.setattr(sourcepackage, "mirrors", lambda: ("http://one.example/",))
     PlayedApt.asked, PlayedApt.whole = (), True
     return Workspace(tmp_path, tmp_path / "cache")
 

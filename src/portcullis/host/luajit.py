@@ -18,22 +18,19 @@ from portcullis.core.luajit import (
     layout_of,
     make_words,
     package_flags,
-    source_versions,
     test_words,
     this_machine,
 )
 from portcullis.errors import ToolError
-from portcullis.host.aptsource import PrivateApt, mirrors
 from portcullis.host.building import run_step
 from portcullis.host.hardening import PATCH
 from portcullis.host.jitgate import Jitgate
 from portcullis.host.process import Commands
-from portcullis.host.screen import say, step
-from portcullis.host.workspace import Workspace, locked, remove_folder, whole_folder, write_whole
+from portcullis.host.screen import step
+from portcullis.host.sourcepackage import STAMP, Wanted, fetch_source, version_in
+from portcullis.host.workspace import Workspace, locked, remove_folder, write_whole
 
-STAMP = ".portcullis.json"
 MCODE = "src/lj_mcode.c"
-ARCHIVES = "*.orig.tar.*"
 
 
 @dataclass(frozen=True)
@@ -83,10 +80,9 @@ class LuaJit:
         """The source package, fetched once and unpacked with Debian's patches."""
         tree = self.folder / "source"
         with locked(self.folder / "source.lock"):
-            if not (tree / STAMP).is_file():
+            if not version_in(tree):
                 self._fetch(tree)
-        version = json.loads((tree / STAMP).read_text())["version"]
-        return Source(tree, version, layout_of((tree / MCODE).read_text(errors="replace")))
+        return Source(tree, version_in(tree), layout_of((tree / MCODE).read_text(errors="replace")))
 
     def build(self, variant: str, arch: str) -> Built:
         """A variant for an architecture; compiled when something changed."""
@@ -167,57 +163,9 @@ class LuaJit:
             run_step(self.workspace, self.commands, command, self.log, what, watch=lambda _: progress.update())
 
     def _fetch(self, tree: Path) -> None:
-        log = self.folder / "fetch.log"
-        log.unlink(missing_ok=True)
-        reasons: list[str] = []
-        with whole_folder(tree) as partial, whole_folder(self.folder / "package") as files:
-            found = self._download(files, log, reasons)
-            if not found:
-                raise ToolError(
-                    f"no source package of {PACKAGE} {self._which()} can be had\n" + "\n".join(reasons),
-                    f"is there a network? Log: {log}",
-                )
-            version, folder = found
-            self._unpack(folder, partial, log)
-            write_whole(partial / STAMP, json.dumps({"version": version}).encode())
-
-    def _which(self) -> str:
-        return f"of the layout {self.wanted.name}" if self.wanted else f"from {self.suites[0]}"
-
-    def _download(self, files: Path, log: Path, reasons: list[str]) -> tuple[str, Path] | None:
-        """Version and folder of the first suite that has it whole, else of one that has the upstream archive."""
-        archive_only = None
-        for address in mirrors():
-            for suite in self.suites:
-                apt = PrivateApt(self.commands, self.folder / "apt", log)
-                folder = files / suite
-                folder.mkdir(exist_ok=True)
-                try:
-                    with step(f"looking for LuaJIT in {suite}"):
-                        version = fitting(source_versions(apt.source_records(address, suite, PACKAGE)), self.wanted)
-                    if not version:
-                        raise ToolError(f"has no {PACKAGE} {self._which()}")
-                    with step(f"fetching the source of LuaJIT {version}"):
-                        apt.download_source(f"{PACKAGE}={version}", folder)
-                    return version, folder
-                except ToolError as error:
-                    reasons.append(f"    {suite}: {error.message}")
-                    if list(folder.glob(ARCHIVES)):
-                        archive_only = (f"{version}, upstream archive only", folder)
-        if archive_only:
-            say(f"Debian's patches cannot be had, LuaJIT {archive_only[0]}:\n" + "\n".join(reasons))
-        return archive_only
-
-    def _unpack(self, folder: Path, tree: Path, log: Path) -> None:
-        """Into the folder `tree`, which is empty."""
-        described = next(folder.glob("*.dsc"), None)
-        if described:
-            tree.rmdir()
-            command: list[str | Path] = ["dpkg-source", "--no-check", "--no-copy", "-x", described, tree]
-        else:
-            archive = next(folder.glob(ARCHIVES))
-            command = ["tar", "--extract", "--strip-components=1", "-f", archive, "-C", tree]
-        run_step(self.workspace, self.commands, command, log, f"unpacking LuaJIT from {folder.name}")
+        which = f"of the layout {self.wanted.name}" if self.wanted else f"from {self.suites[0]}"
+        wanted = Wanted(PACKAGE, "LuaJIT", self.suites, which, lambda versions: fitting(versions, self.wanted))
+        fetch_source(self.workspace, self.commands, wanted, self.folder, tree)
 
 
 def build(workspace: Workspace, variant: str, arch: str = "x86_64", layout: str | None = None) -> Path:
