@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/*
+ * pcre2-tests [BACKEND [TEST]]: runs tests, or one in this process. Each is executed
+ * anew, since the backend is chosen once for a process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests.h"
+
+enum how how = OTHER;
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} tests[] = {
+#define X(name) { #name, name },
+	TESTS(X)
+#ifdef USE_JITGATE
+	JITGATE_TESTS(X)
+#endif
+#undef X
+}, programs[] = {
+#define X(name) { #name, name },
+	PROGRAMS(X)
+#undef X
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The key is left to whoever compiles first, so what will be decided is asked in a child. */
+static void decide(void *unused)
+{
+	(void)unused;
+#ifdef USE_JITGATE
+	struct jitgate_info info;
+
+	jitgate_init(JITGATE_AUTO);
+	jitgate_query(&info);
+	_exit(info.backend == JITGATE_PKEY ? 0 : 1);
+#endif
+}
+
+static void look_at_backend(const char *backend)
+{
+#ifdef USE_JITGATE
+	bool key = !in_child(decide, NULL);
+
+	how = !strcmp(backend, "pkey") ? PKEY : MPROTECT;
+	if (how == PKEY && !key)
+		skip("no protection keys here");
+	CHECK_EQUAL(key, how == PKEY);
+#else
+	(void)backend;
+	(void)decide;
+#endif
+}
+
+static int run_here(const char *backend, const char *name)
+{
+	const char *fd = getenv("MESSAGE_FD");
+	size_t i;
+
+	if (fd)
+		tap_messages = atoi(fd);
+	look_at_backend(backend);
+	for (i = 0; i < COUNT(tests) + COUNT(programs); i++) {
+		bool program = i >= COUNT(tests);
+		const char *each = program ? programs[i - COUNT(tests)].name : tests[i].name;
+
+		if (strcmp(name, each))
+			continue;
+		(program ? programs[i - COUNT(tests)].run : tests[i].run)();
+		return 0;
+	}
+	return 2;
+}
+
+static void execute(const char *backend, const char *name)
+{
+	char number[12];
+
+	snprintf(number, sizeof(number), "%d", tap_messages);
+	setenv("MESSAGE_FD", number, 1);
+	setenv("JITGATE", !strcmp(backend, "pkey") ? "auto" : "never", 1);
+	execl("/proc/self/exe", "pcre2-tests", backend, name, NULL);
+}
+
+static void run_all(const char *backend)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(tests); i++)
+		tap_run(backend, tests[i].name, execute);
+	for (i = 0; i < COUNT(programs) && !access("/bin/pcre2_jit_test", X_OK); i++)
+		tap_run(backend, programs[i].name, execute);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2)
+		return run_here(argv[1], argv[2]);
+	tap_begin();
+#ifdef USE_JITGATE
+	if (argc < 2)
+		run_all("pkey");
+	run_all(argc > 1 ? argv[1] : "mprotect");
+#else
+	run_all(argc > 1 ? argv[1] : BACKEND);
+#endif
+	return tap_end();
+}
