@@ -22,6 +22,7 @@ from portcullis.commands import (
     fetch,
     luajit,
     metrics,
+    pcre2,
     report,
     test,
     vm,
@@ -48,6 +49,7 @@ COMMANDS = (
     metrics,
     emulator,
     luajit,
+    pcre2,
 )
 
 

@@ -129,7 +129,7 @@ def test_bad_names_are_errors(workspace):
     with pytest.raises(ToolError, match="not built for"):
         luajit.build("stock", "sparc")
     with pytest.raises(ToolError, match="no check matches"):
-        chosen_checks(luajit_tests.LuaJitTests(luajit), "nothing")
+        chosen_checks(luajit_tests.LuaJitTests(luajit).checks(), "nothing")
 
 
 def test_a_changed_patch_builds_jitgate_again_and_nothing_else(workspace, tmp_path):

@@ -94,7 +94,10 @@ static void run_all(const char *backend)
 
 	for (i = 0; i < COUNT(tests); i++)
 		tap_run(backend, tests[i].name, execute);
-	for (i = 0; i < COUNT(programs) && !access("/bin/pcre2_jit_test", X_OK); i++)
+	/* They take long on an emulator, and without keys they run elsewhere. */
+	if (strcmp(backend, "pkey") || access("/bin/pcre2_jit_test", X_OK))
+		return;
+	for (i = 0; i < COUNT(programs); i++)
 		tap_run(backend, programs[i].name, execute);
 }
 

@@ -43,11 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for child in (build, test):
         _add_source(child)
         add_json(child)
-        _add_common(child)
+        add_common(child)
     if importlib.util.find_spec(BENCH):
         bench = actions.add_parser("bench", help="measure them")
         importlib.import_module(BENCH).add_arguments(bench)
-        _add_common(bench)
+        add_common(bench)
 
 
 def _add_source(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-j", dest="jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="parallel jobs")
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def add_common(parser: argparse.ArgumentParser) -> None:
     """What every command takes, behind the action, too."""
     parser.add_argument("--cache", metavar="DIR", default=argparse.SUPPRESS, help="folder for everything that is made")
     parser.add_argument(
@@ -70,7 +70,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     if options.action == "bench":
         return importlib.import_module(BENCH).run(workspace, options)
     luajit = LuaJit(workspace, Commands(), options.jobs, options.layout, options.release)
-    return _build(luajit, options) if options.action == "build" else _test(luajit, options)
+    return _build(luajit, options) if options.action == "build" else run_checks(LuaJitTests(luajit).checks(), options)
 
 
 def _build(luajit: LuaJit, options: argparse.Namespace) -> int:
@@ -79,17 +79,23 @@ def _build(luajit: LuaJit, options: argparse.Namespace) -> int:
     source = next(iter(built.values())).source
     result = {variant: str(one.interpreter) for variant, one in built.items()}
     result |= {"source": f"LuaJIT {source.version}", "layout": source.layout.name}
-    if options.json:
-        print_json(result)
-        return 0
-    for name, value in result.items():
-        print_line(f"{name:10} {value}")
+    print_build(result, options.json)
     return 0
 
 
-def _test(luajit: LuaJit, options: argparse.Namespace) -> int:
+def print_build(result: dict[str, str], as_json: bool) -> None:
+    """Says where what was built is."""
+    if as_json:
+        print_json(result)
+        return
+    for name, value in result.items():
+        print_line(f"{name:10} {value}")
+
+
+def run_checks(every: dict[str, Callable[[], Outcome]], options: argparse.Namespace) -> int:
+    """Runs the checks that were asked for, prints a row for each, and returns the exit status."""
     rows = []
-    for name, check in chosen_checks(LuaJitTests(luajit), options.words).items():
+    for name, check in chosen_checks(every, options.words).items():
         started = time.monotonic()
         outcome = check()
         state = "failed" if outcome.problems else "passed"
@@ -106,10 +112,9 @@ def _test(luajit: LuaJit, options: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def chosen_checks(tests: LuaJitTests, words: str) -> dict[str, Callable[[], Outcome]]:
+def chosen_checks(every: dict[str, Callable[[], Outcome]], words: str) -> dict[str, Callable[[], Outcome]]:
     """Checks with one of the words (joined by `or`) in their name; all without words."""
     parts = [word.strip() for word in words.split(" or ") if word.strip()]
-    every = tests.checks()
     chosen = {name: check for name, check in every.items() if not parts or any(part in name for part in parts)}
     if not chosen:
         raise ToolError(f"no check matches {words!r}", f"there are: {', '.join(every)}")
@@ -117,6 +122,6 @@ def chosen_checks(tests: LuaJitTests, words: str) -> dict[str, Callable[[], Outc
 
 
 def _print_row(row: dict[str, object]) -> None:
-    print_line(f"{row['state']:8}{row['name']:10}{seconds(float(str(row['seconds']))):>10}  {row['detail']}")
+    print_line(f"{row['state']:8}{row['name']:11}{seconds(float(str(row['seconds']))):>10}  {row['detail']}")
     if row["state"] == "failed":
         print_line(f"          log: {row['log']}")

@@ -3,7 +3,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -32,13 +32,15 @@ from portcullis.host.emulator_tests import TestPrograms, run_test
 from portcullis.host.executors import local
 from portcullis.host.exportbuild import SeriesBuild
 from portcullis.host.guest import build_initramfs, guest_init
-from portcullis.host.jitgate import Jitgate
+from portcullis.host.jitgate import Jitgate, Outcome
 from portcullis.host.labjobs import run_jobs
 from portcullis.host.luajit import LuaJit
 from portcullis.host.luajit import build as build_luajit
 from portcullis.host.luajit_bench import counted_in
 from portcullis.host.luajit_bench import guest_initramfs as luajit_initramfs
 from portcullis.host.luajit_tests import LuaJitTests
+from portcullis.host.pcre2 import Pcre2
+from portcullis.host.pcre2_tests import Pcre2Tests
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, run_job
@@ -139,6 +141,8 @@ class Engine:
             "luajit": self._luajit,
             "luajit-guest": self._luajit_guest,
             "luajit-counts": self._luajit_counts,
+            "pcre2": self._pcre2,
+            "pcre2-guest": self._pcre2_guest,
         }
         if case.kind in own:
             return own[case.kind]
@@ -330,7 +334,15 @@ class Engine:
 
     def _luajit(self, case: Case) -> tuple[str, str, str]:
         """All tests of LuaJIT on this machine."""
-        outcomes = {name: check() for name, check in self._luajit_tests(case).checks().items()}
+        return self._checks(self._luajit_tests(case).checks())
+
+    def _pcre2(self, case: Case) -> tuple[str, str, str]:
+        """All tests of PCRE2 on this machine."""
+        return self._checks(Pcre2Tests(Pcre2(self.workspace, self.commands, self.options.jobs)).checks())
+
+    def _checks(self, checks: Mapping[str, Callable[[], Outcome]]) -> tuple[str, str, str]:
+        """Each on this machine."""
+        outcomes = {name: check() for name, check in checks.items()}
         problems = [f"{name}: {problem}" for name, outcome in outcomes.items() for problem in outcome.problems]
         logs = " ".join(str(outcome.log) for outcome in outcomes.values() if outcome.problems)
         details = "; ".join(f"{name}: {outcome.detail}" for name, outcome in outcomes.items())
@@ -344,6 +356,14 @@ class Engine:
         layout = layout_of_case(case.name)
         what = f"{case.arch} guest with LuaJIT {layout}"
         return self._keyed_guest(case, self._once(what, lambda: tests.initramfs(case.arch, init)))
+
+    def _pcre2_guest(self, case: Case) -> tuple[str, str, str]:
+        """Our tests of PCRE2, and its own, in a guest."""
+        self.initramfs(case.arch)
+        init = guest_init(self.workspace, case.arch)
+        tests = Pcre2Tests(Pcre2(self.workspace, self.commands, self.options.jobs))
+        initramfs = self._once(f"{case.arch} guest with PCRE2", lambda: tests.initramfs(case.arch, init))
+        return self._keyed_guest(case, initramfs)
 
     def _luajit_tests(self, case: Case) -> LuaJitTests:
         layout = layout_of_case(case.name)

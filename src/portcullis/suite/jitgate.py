@@ -8,6 +8,7 @@ from portcullis.suite.case import STRESS_TIME, Case, hardened
 
 JOB = "jitgate-tests"
 LUAJIT_JOB = "luajit-tests"
+PCRE2_JOB = "pcre2-tests"
 NO_USER_KEYS = "max,-pku"
 
 
@@ -21,6 +22,12 @@ def _luajit(name: str, what: str, layout: str = "2022", long: bool = False, **ma
     """In a guest; LuaJIT's layout is part of the name."""
     machine = Machine(job=LUAJIT_JOB, timeout=STRESS_TIME, **machine_fields)  # type: ignore[arg-type]
     case = Case(f"jit-luajit-{layout}-{name}", "luajit-guest", f"LuaJIT on jitgate: {what}", machine=machine, long=long)
+    return replace(case, console=hardened(machine))
+
+
+def _pcre2(name: str, what: str, long: bool = False, **machine_fields: object) -> Case:
+    machine = Machine(job=PCRE2_JOB, timeout=STRESS_TIME, **machine_fields)  # type: ignore[arg-type]
+    case = Case(f"jit-pcre2-{name}", "pcre2-guest", f"PCRE2 on jitgate: {what}", machine=machine, long=long)
     return replace(case, console=hardened(machine))
 
 
@@ -41,6 +48,10 @@ JITGATE = (
     Case("jit-luajit-2026", "luajit", "the same, with the newest layout of its sources", long=True),
     _luajit("guest-x86", "the newest layout, PKU", layout="2026", long=True),
     _luajit("guest-arm64", "the newest layout, POE", layout="2026", long=True, arch="arm64"),
+    Case("jit-pcre2", "pcre2", "PCRE2 of Debian 12 on jitgate: ours, its own tests, grep and git on this machine"),
+    _pcre2("guest-x86", "protection keys (PKU)"),
+    _pcre2("guest-arm64", "protection keys (POE)", arch="arm64"),
+    _pcre2("guest-x86-nokeys", "a CPU without PKU", long=True, cpu=NO_USER_KEYS),
 )
 
 
