@@ -177,7 +177,6 @@ void kpkeys_key_static(void *addr, size_t size, int pkey,
 /* force.c */
 bool kpkeys_in_force(void);
 bool kpkeys_have_flushed(s64 nr);
-bool kpkeys_flush(void);
 bool kpkeys_ask_cpus(void);
 
 /* cpus.c */

@@ -13,10 +13,14 @@
 s64 kpkeys_nr_keyings(void);
 void kpkeys_begin_flush(void);
 void kpkeys_set_flushed(unsigned long root);
+bool kpkeys_flush(void);
+void kpkeys_key_late_table_noflush(void *pgd, const char *name);
 bool kpkeys_cpu_comes(void);
 void kpkeys_cpu_leaves(void);
 bool kpkeys_cpu_is_gone(void);
 #else
+static inline bool kpkeys_flush(void) { return true; }
+static inline void kpkeys_key_late_table_noflush(void *pgd, const char *name) { }
 static inline bool kpkeys_cpu_comes(void) { return true; }
 static inline void kpkeys_cpu_leaves(void) { }
 static inline bool kpkeys_cpu_is_gone(void) { return false; }

@@ -10,6 +10,7 @@
 
 #include <linux/bitops.h>
 #include <linux/gfp.h>
+#include <linux/kpkeys_force.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>

@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/init.h>
+#include <linux/kpkeys_force.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
 
@@ -103,6 +104,21 @@ void __init kpkeys_key_boot_tables(void)
 }
 
 /**
+ * kpkeys_key_late_table_noflush - key a table while other CPUs are stopped
+ * @pgd: as for kpkeys_key_late_table()
+ * @name: for messages
+ *
+ * The keys are not in force before kpkeys_flush().
+ */
+void __init kpkeys_key_late_table_noflush(void *pgd, const char *name)
+{
+	if (!kpkeys_pgtables_enabled())
+		return;
+	kpkeys_walk_pgd(pgd, KPKEYS_WALK_ALL, name, key_boot_table, NULL);
+	kpkeys_links_of(pgd);
+}
+
+/**
  * kpkeys_key_late_table - key a table that is built after the others
  * @pgd: its top level, in the direct map
  * @name: for messages
@@ -111,11 +127,9 @@ void __init kpkeys_key_boot_tables(void)
  */
 void __init kpkeys_key_late_table(void *pgd, const char *name)
 {
-	if (!kpkeys_pgtables_enabled())
-		return;
-	kpkeys_walk_pgd(pgd, KPKEYS_WALK_ALL, name, key_boot_table, NULL);
-	kpkeys_links_of(pgd);
-	kpkeys_flush();
+	kpkeys_key_late_table_noflush(pgd, name);
+	if (kpkeys_pgtables_enabled())
+		kpkeys_flush();
 }
 
 /**

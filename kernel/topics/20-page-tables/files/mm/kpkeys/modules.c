@@ -7,6 +7,7 @@
  * tables are asked.
  */
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/mm.h>

@@ -23,6 +23,7 @@
  * So can the lock that keeps searches apart. Steps are kept apart by a flag in
  * keyed memory: whoever takes one, for whatever round, goes on where it is.
  */
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>

@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/init.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/mm.h>

@@ -6,6 +6,7 @@
 #include <linux/bitmap.h>
 #include <linux/cpu.h>
 #include <linux/gfp.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_test.h>
 #include <linux/list.h>
 #include <linux/mm.h>

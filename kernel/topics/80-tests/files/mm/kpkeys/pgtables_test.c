@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: page tables and the checker. */
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_test.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>

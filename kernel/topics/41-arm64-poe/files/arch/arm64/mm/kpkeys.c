@@ -307,6 +307,8 @@ void kpkeys_flush_cpu(void *unused)
 void arch_kpkeys_flush(void)
 {
 	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
+	/* That ended with a section, whose lowering may wait for none. */
+	isb();
 }
 
 /**

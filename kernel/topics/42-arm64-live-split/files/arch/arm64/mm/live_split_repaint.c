@@ -12,6 +12,7 @@
 #define pr_fmt(fmt) "live_split: " fmt
 
 #include <linux/init.h>
+#include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_ptp.h>
 #include <linux/list.h>
@@ -125,7 +126,7 @@ static void __init repaint_map(void)
 	if (!repaint.ret)
 		live_split_state = LIVE_SPLIT_UNUSED;
 	/* Nobody has seen the new tables yet, and nobody runs who could. */
-	kpkeys_key_late_table(lm_alias(init_mm.pgd), "linear map");
+	kpkeys_key_late_table_noflush(lm_alias(init_mm.pgd), "linear map");
 	flush_tlb_all();
 	/* Pairs with the load-acquire there. */
 	smp_store_release(&repaint.done, 1);
@@ -176,6 +177,8 @@ int __init live_split_repaint(void)
 		repaint.cpu = smp_processor_id();
 		repaint.ttbr = phys_to_ttbr(__pa(pgd));
 		stop_machine(repaint_stopped, NULL, cpu_online_mask);
+		if (kpkeys_pgtables_enabled())
+			kpkeys_flush();
 		ret = repaint.ret;
 	}
 	free_spares();
