@@ -316,7 +316,7 @@ JITGATE_API size_t jitgate_piece_size(const struct jitgate_area *area, const voi
  * Return: the state before, which jitgate_close() takes: 0 was closed, more was
  * open. With mprotect() also
  * -EINVAL when it is no area;
- * -EMFILE when this thread has 8 areas open;
+ * -EMFILE when this thread has 8 areas open, or 8 with JITGATE_NO_HANDLERS;
  * -EOVERFLOW 2^30 deep;
  * -ENOMEM or another error of mprotect(). With keys it cannot fail.
  */

@@ -20,28 +20,41 @@ struct depth {
 	int depth;
 };
 
-/* An entry is free when its depth is 0. */
-static _Thread_local struct depth depths[MOST_OPEN];
+/*
+ * An entry is free when its depth is 0. Areas that no handler opens have entries of
+ * their own: they change while a handler may take and give back one of the others.
+ */
+static _Thread_local struct depth depths[2 * MOST_OPEN];
 static _Thread_local bool all_open;
 static unsigned int all_openers;	/* threads with all open, under the lock */
 
+static bool is_quiet(const struct jitgate_area *area)
+{
+	return is_area(area) && area->flags & JITGATE_NO_HANDLERS;
+}
+
+static struct depth *depths_for(const struct jitgate_area *area)
+{
+	return is_quiet(area) ? depths + MOST_OPEN : depths;
+}
+
 static struct depth *find_depth(const struct jitgate_area *area)
 {
-	int i;
+	struct depth *entry = depths_for(area), *end = entry + MOST_OPEN;
 
-	for (i = 0; i < MOST_OPEN; i++)
-		if (depths[i].depth && depths[i].area == area)
-			return &depths[i];
+	for (; entry < end; entry++)
+		if (entry->depth && entry->area == area)
+			return entry;
 	return NULL;
 }
 
-static struct depth *free_depth(void)
+static struct depth *free_depth(const struct jitgate_area *area)
 {
-	int i;
+	struct depth *entry = depths_for(area), *end = entry + MOST_OPEN;
 
-	for (i = 0; i < MOST_OPEN; i++)
-		if (!depths[i].depth)
-			return &depths[i];
+	for (; entry < end; entry++)
+		if (!entry->depth)
+			return entry;
 	return NULL;
 }
 
@@ -96,7 +109,7 @@ int pages_state_of_all(void)
 
 	if (all_open)
 		return ALL_OPEN;
-	for (i = 0; i < MOST_OPEN; i++)
+	for (i = 0; i < 2 * MOST_OPEN; i++)
 		if (depths[i].depth)
 			return 1;
 	return 0;
@@ -105,7 +118,7 @@ int pages_state_of_all(void)
 static int open_pages(struct jitgate_area *area, int depth)
 {
 	struct upkeep *kept = upkeep_of(area);
-	struct depth *entry = free_depth();
+	struct depth *entry = free_depth(area);
 	bool was_open = pages_open(area);
 	int error = 0;
 
@@ -150,7 +163,7 @@ static int set_depth(struct jitgate_area *area, int depth)
 	}
 	if (!entry && !depth)
 		return 0;
-	quiet = area->flags & JITGATE_NO_HANDLERS;
+	quiet = is_quiet(area);
 	lock_take_for(&lock, quiet);
 	error = entry ? close_pages(area, entry) : open_pages(area, depth);
 	lock_drop_for(&lock, quiet);
@@ -243,7 +256,7 @@ static int close_each(void)
 {
 	int i, error, first = 0;
 
-	for (i = 0; i < MOST_OPEN; i++) {
+	for (i = 0; i < 2 * MOST_OPEN; i++) {
 		error = depths[i].depth ? set_depth(depths[i].area, 0) : 0;
 		first = first ? first : error;
 	}
