@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -90,49 +89,13 @@ long traces(lua_State *state)
 	return ask(state, "counts");
 }
 
-static _Thread_local sigjmp_buf fault_jump;
-static _Thread_local volatile int fault_code;
-static _Thread_local volatile bool fault_expected;
-
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-	(void)context;
-	if (!fault_expected) {
-		fail_at(__FILE__, __LINE__, "signal %d at %p: code %d", number, info->si_addr,
-			info->si_code);
-	}
-	fault_code = info->si_code;
-	siglongjmp(fault_jump, 1);
-}
-
-/* One for all threads, before there are any. */
-static void __attribute__((constructor)) catch_faults(void)
-{
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
-
-	sigaction(SIGSEGV, &action, NULL);
-}
-
-/* Writes what is there; returns the code of the fault, or 0. */
-static int write_again(volatile unsigned char *at)
-{
-	fault_code = 0;
-	fault_expected = true;
-	if (!sigsetjmp(fault_jump, 1))
-		*at = *at;
-	else
-		jitgate_attach();	/* The handler that was jumped out of had no rights. */
-	fault_expected = false;
-	return fault_code;
-}
-
 void check_closed(lua_State *state)
 {
 	static const int expected[] = { SEGV_PKUERR, SEGV_ACCERR, 0 };
 	unsigned char *at = (unsigned char *)(uintptr_t)ask(state, "address");
 
 	CHECK(at);
-	CHECK_RANGE(write_again(at), expected[how], expected[how]);
+	CHECK_RANGE(write_fault(at, jitgate_attach), expected[how], expected[how]);
 #ifdef LUAJIT_USE_JITGATE
 	if (how == PKEY)
 		CHECK_RANGE(jitgate_check(NULL, NULL), 0, 0);

@@ -3,10 +3,7 @@
  * luajit-tests [BACKEND [TEST]]: runs tests, or one in this process. Each is executed
  * anew, since LuaJIT chooses the backend when it is loaded.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests.h"
 
@@ -36,11 +33,9 @@ static void look_at_backend(const char *backend)
 
 static int run_here(const char *backend, const char *name)
 {
-	const char *fd = getenv("MESSAGE_FD");
 	size_t i;
 
-	if (fd)
-		tap_messages = atoi(fd);
+	begin_anew();
 	look_at_backend(backend);
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (!strcmp(name, tests[i].name)) {
@@ -51,22 +46,12 @@ static int run_here(const char *backend, const char *name)
 	return 2;
 }
 
-static void execute(const char *backend, const char *name)
-{
-	char number[12];
-
-	snprintf(number, sizeof(number), "%d", tap_messages);
-	setenv("MESSAGE_FD", number, 1);
-	setenv("JITGATE", !strcmp(backend, "pkey") ? "auto" : "never", 1);
-	execl("/proc/self/exe", "luajit-tests", backend, name, NULL);
-}
-
 static void run_all(const char *backend)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		tap_run(backend, tests[i].name, execute);
+		tap_run(backend, tests[i].name, execute_anew);
 }
 
 int main(int argc, char **argv)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "anew.h"
 #include "lauxlib.h"
 #include "lua.h"
 #include "lualib.h"

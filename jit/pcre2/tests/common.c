@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE
-#include <setjmp.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -84,40 +82,4 @@ unsigned char *machine_code(void)
 	}
 	fclose(file);
 	return (unsigned char *)found;
-}
-
-static _Thread_local sigjmp_buf fault_jump;
-static _Thread_local volatile int fault_code;
-static _Thread_local volatile bool fault_expected;
-
-static void on_fault(int number, siginfo_t *info, void *context)
-{
-	(void)context;
-	if (!fault_expected)
-		fail_at(__FILE__, __LINE__, "signal %d at %p: code %d", number, info->si_addr,
-			info->si_code);
-	fault_code = info->si_code;
-	siglongjmp(fault_jump, 1);
-}
-
-/* One for all threads, before there are any. */
-static void __attribute__((constructor(101))) catch_faults(void)
-{
-	struct sigaction action = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
-
-	sigaction(SIGSEGV, &action, NULL);
-}
-
-int write_fault(unsigned char *at)
-{
-	volatile unsigned char *byte = at;
-
-	fault_code = 0;
-	fault_expected = true;
-	if (!sigsetjmp(fault_jump, 1))
-		*byte = *byte;
-	else
-		jitgate_attach();	/* The handler that was jumped out of had no rights. */
-	fault_expected = false;
-	return fault_code;
 }

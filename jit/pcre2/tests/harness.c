@@ -3,8 +3,6 @@
  * pcre2-tests [BACKEND [TEST]]: runs tests, or one in this process. Each is executed
  * anew, since the backend is chosen once for a process.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -60,11 +58,9 @@ static void look_at_backend(const char *backend)
 
 static int run_here(const char *backend, const char *name)
 {
-	const char *fd = getenv("MESSAGE_FD");
 	size_t i;
 
-	if (fd)
-		tap_messages = atoi(fd);
+	begin_anew();
 	look_at_backend(backend);
 	for (i = 0; i < COUNT(tests) + COUNT(programs); i++) {
 		bool program = i >= COUNT(tests);
@@ -78,27 +74,17 @@ static int run_here(const char *backend, const char *name)
 	return 2;
 }
 
-static void execute(const char *backend, const char *name)
-{
-	char number[12];
-
-	snprintf(number, sizeof(number), "%d", tap_messages);
-	setenv("MESSAGE_FD", number, 1);
-	setenv("JITGATE", !strcmp(backend, "pkey") ? "auto" : "never", 1);
-	execl("/proc/self/exe", "pcre2-tests", backend, name, NULL);
-}
-
 static void run_all(const char *backend)
 {
 	size_t i;
 
 	for (i = 0; i < COUNT(tests); i++)
-		tap_run(backend, tests[i].name, execute);
+		tap_run(backend, tests[i].name, execute_anew);
 	/* They take long on an emulator, and without keys they run elsewhere. */
 	if (strcmp(backend, "pkey") || access("/bin/pcre2_jit_test", X_OK))
 		return;
 	for (i = 0; i < COUNT(programs); i++)
-		tap_run(backend, programs[i].name, execute);
+		tap_run(backend, programs[i].name, execute_anew);
 }
 
 int main(int argc, char **argv)

@@ -78,14 +78,14 @@ void closed_afterwards(void)
 	unsigned char *at = machine_code();
 
 	CHECK(at);
-	CHECK_EQUAL(write_fault(at), how == PKEY ? SEGV_PKUERR : SEGV_ACCERR);
+	CHECK_EQUAL(write_fault(at, jitgate_attach), how == PKEY ? SEGV_PKUERR : SEGV_ACCERR);
 	if (how == PKEY)
 		CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
 	check_pattern(pattern);
 	free_pattern(pattern);
 	at = machine_code();
 	if (at)
-		CHECK_EQUAL(write_fault(at), how == PKEY ? SEGV_PKUERR : SEGV_ACCERR);
+		CHECK_EQUAL(write_fault(at, jitgate_attach), how == PKEY ? SEGV_PKUERR : SEGV_ACCERR);
 }
 
 static long calls_so_far(void)
@@ -156,7 +156,7 @@ void refused_memory(void)
 	refuse = false;
 	pattern = make_pattern(1);
 	check_pattern(pattern);
-	CHECK(write_fault(machine_code()));
+	CHECK(write_fault(machine_code(), jitgate_attach));
 	free_pattern(pattern);
 }
 #endif

@@ -73,7 +73,7 @@ void patched_constant(void)
 		work((int)i, 1);
 	}
 #ifdef USE_JITGATE
-	CHECK(write_fault(code));
+	CHECK(write_fault(code, jitgate_attach));
 #endif
 	sljit_free_code(code, NULL);
 }

@@ -8,6 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "anew.h"
 #include "tap.h"
 
 #ifdef USE_JITGATE
@@ -71,7 +72,5 @@ void work(int first, int count);
 int match(const pcre2_code *code, const char *subject);
 /* An address in memory for machine code, NULL when there is none. */
 unsigned char *machine_code(void);
-/* The code of the fault that writing there is, 0 without one. */
-int write_fault(unsigned char *at);
 
 #endif

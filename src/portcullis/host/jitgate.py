@@ -15,6 +15,8 @@ from portcullis.host.guest import pack_programs
 from portcullis.host.process import Commands, Finished
 from portcullis.host.workspace import Workspace, locked
 
+# Sources that tests of engines share: each test is executed anew.
+ANEW = ("tap.c", "anew.c")
 PROGRAMS = ("tests/jitgate-tests", "examples/jitgate-calc")
 
 

@@ -23,23 +23,13 @@ from portcullis.core.luajit import (
 )
 from portcullis.errors import ToolError
 from portcullis.host.building import run_step
-from portcullis.host.hardening import PATCH
-from portcullis.host.jitgate import Jitgate
+from portcullis.host.jitgate import ANEW, Jitgate
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
-from portcullis.host.sourcepackage import STAMP, Wanted, fetch_source, version_in
+from portcullis.host.sourcepackage import STAMP, Source, Wanted, apply_patches, fetch_source, patches_in, version_in
 from portcullis.host.workspace import Workspace, locked, remove_folder, write_whole
 
 MCODE = "src/lj_mcode.c"
-
-
-@dataclass(frozen=True)
-class Source:
-    """An unpacked source package, never built in; `version` is Debian's."""
-
-    tree: Path
-    version: str
-    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -49,7 +39,7 @@ class Built:
     interpreter: Path
     library: Path
     headers: Path
-    source: Source
+    source: Source[Layout]
     fresh: bool
 
 
@@ -76,7 +66,7 @@ class LuaJit:
         self.jitgate = Jitgate(workspace, commands, jobs)
         self.own = workspace.root / "jit" / "luajit"
 
-    def source(self) -> Source:
+    def source(self) -> Source[Layout]:
         """The source package, fetched once and unpacked with Debian's patches."""
         tree = self.folder / "source"
         with locked(self.folder / "source.lock"):
@@ -118,40 +108,32 @@ class LuaJit:
             words = test_words(variant, arch, this_machine(), built.headers, self.jitgate.source / "include", library)
             sources = [path.name for path in sorted((self.own / "tests").glob("*.c"))]
             shared = self.jitgate.source / "tests"
-            command = [words[0], *sources, shared / "tap.c", f"-I{shared}", *words[1:], "-o", program]
+            command = [words[0], *sources, *(shared / name for name in ANEW), f"-I{shared}", *words[1:], "-o", program]
             what = f"building the tests of LuaJIT ({variant}, {arch})"
             run_step(self.workspace, self.commands, command, self.log, what, cwd=self.own / "tests")
         return program
 
     def patches(self, layout: Layout) -> list[Path]:
         """What is applied for jitgate, in order."""
-        found = sorted((self.own / layout.name).glob("*.patch"))
-        if not found:
-            raise ToolError(f"{self.own / layout.name} has no patches", "the checkout is not complete")
-        return found
+        return patches_in(self.own / layout.name)
 
     def patch(self, layout: Layout, tree: Path) -> None:
         """Applies the patches for jitgate and adds their files."""
-        for path in self.patches(layout):
-            finished = self.commands.logged([*PATCH, "-d", tree, "-i", path], self.log)
-            if finished.status != 0:
-                raise ToolError(
-                    f"{path.name} does not apply to this LuaJIT\n{finished.output.strip()}", f"log: {self.log}"
-                )
+        apply_patches(self.commands, self.patches(layout), tree, "LuaJIT", self.log)
         for path in self._files():
             shutil.copyfile(path, tree / "src" / path.name)
 
     def _files(self) -> list[Path]:
         return sorted(self.own.glob("*.h"))
 
-    def _key(self, source: Source, variant: str, words: list[str], library: Path | None) -> str:
+    def _key(self, source: Source[Layout], variant: str, words: list[str], library: Path | None) -> str:
         parts = [source.version.encode(), *(word.encode() for word in words)]
         if variant == "jitgate" and library:
             paths = [*self.patches(source.layout), *self._files(), self.jitgate.source / "include/jitgate.h", library]
             parts += [path.read_bytes() for path in paths]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
-    def _compile(self, source: Source, variant: str, arch: str, words: list[str], target: Path) -> None:
+    def _compile(self, source: Source[Layout], variant: str, arch: str, words: list[str], target: Path) -> None:
         self.log.unlink(missing_ok=True)
         remove_folder(target)
         shutil.copytree(source.tree, target, ignore=shutil.ignore_patterns(STAMP))

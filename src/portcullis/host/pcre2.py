@@ -21,23 +21,13 @@ from portcullis.core.pcre2 import (
 )
 from portcullis.errors import ToolError
 from portcullis.host.building import run_step
-from portcullis.host.hardening import PATCH
-from portcullis.host.jitgate import Jitgate
+from portcullis.host.jitgate import ANEW, Jitgate
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
-from portcullis.host.sourcepackage import STAMP, Wanted, fetch_source, version_in
+from portcullis.host.sourcepackage import STAMP, Source, Wanted, apply_patches, fetch_source, patches_in, version_in
 from portcullis.host.workspace import Workspace, locked, remove_folder, write_whole
 
 ALLOCATOR = "sljitGateExecAllocator.c"
-
-
-@dataclass(frozen=True)
-class Source:
-    """An unpacked source package, never built in; `version` is Debian's."""
-
-    tree: Path
-    version: str
-    layout: Layout
 
 
 @dataclass(frozen=True)
@@ -46,7 +36,7 @@ class Built:
 
     folder: Path
     tree: Path
-    source: Source
+    source: Source[Layout]
 
 
 class Pcre2:
@@ -61,7 +51,7 @@ class Pcre2:
         self.jitgate = Jitgate(workspace, commands, jobs)
         self.own = workspace.root / "jit" / "pcre2"
 
-    def source(self) -> Source:
+    def source(self) -> Source[Layout]:
         """The source package, fetched once and unpacked with Debian's patches."""
         tree = self.folder / "source"
         with locked(self.folder / "source.lock"):
@@ -109,7 +99,7 @@ class Pcre2:
                 *test_words(variant, arch, this_machine(), built.source.layout, built.folder, built.tree),
                 *(f"-I{folder}" for folder in (shared, self.jitgate.source / "include")),
                 *sources,
-                shared / "tap.c",
+                *(shared / name for name in ANEW),
                 *link_words(variant, built.folder, library),
                 "-o",
                 program,
@@ -120,24 +110,17 @@ class Pcre2:
 
     def patches(self, layout: Layout) -> list[Path]:
         """What is applied for jitgate, in order."""
-        found = sorted((self.own / layout.name).glob("*.patch"))
-        if not found:
-            raise ToolError(f"{self.own / layout.name} has no patches", "the checkout is not complete")
-        return found
+        return patches_in(self.own / layout.name)
 
     def patch(self, layout: Layout, tree: Path) -> None:
         """Applies the patches for jitgate and adds the allocator."""
-        log = self._log(tree)
-        for path in self.patches(layout):
-            finished = self.commands.logged([*PATCH, "-d", tree, "-i", path], log)
-            if finished.status != 0:
-                raise ToolError(f"{path.name} does not apply to this PCRE2\n{finished.output.strip()}", f"log: {log}")
+        apply_patches(self.commands, self.patches(layout), tree, "PCRE2", self._log(tree))
         shutil.copyfile(self.own / ALLOCATOR, tree / layout.allocators / ALLOCATOR)
 
     def _library(self, variant: str, arch: str) -> Path | None:
         return self.jitgate.library(arch) if variant == "jitgate" else None
 
-    def _tree(self, source: Source, variant: str) -> Path:
+    def _tree(self, source: Source[Layout], variant: str) -> Path:
         """Sources to build from: those of jitgate are a patched copy, the same for all builds."""
         if variant != "jitgate":
             return source.tree
@@ -153,7 +136,7 @@ class Pcre2:
                 write_whole(stamp, json.dumps({"key": key}).encode())
         return tree
 
-    def _key(self, source: Source, variant: str, words: list[str], library: Path | None) -> str:
+    def _key(self, source: Source[Layout], variant: str, words: list[str], library: Path | None) -> str:
         parts = [source.version.encode(), *(word.encode() for word in words)]
         if variant == "jitgate":
             paths = [*self.patches(source.layout), self.own / ALLOCATOR, self.jitgate.source / "include/jitgate.h"]

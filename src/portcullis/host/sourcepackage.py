@@ -5,17 +5,31 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from portcullis.core.luajit import source_versions
 from portcullis.errors import ToolError
 from portcullis.host.aptsource import PrivateApt, mirrors
 from portcullis.host.building import run_step
+from portcullis.host.hardening import PATCH
 from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
 from portcullis.host.workspace import Workspace, whole_folder, write_whole
 
 STAMP = ".portcullis.json"
 ARCHIVES = "*.orig.tar.*"
+
+
+L = TypeVar("L")
+
+
+@dataclass(frozen=True)
+class Source(Generic[L]):
+    """An unpacked source package, never built in; `version` is Debian's."""
+
+    tree: Path
+    version: str
+    layout: L
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,22 @@ def version_in(tree: Path) -> str:
     """The version that was unpacked into a folder, empty when none was."""
     stamp = tree / STAMP
     return json.loads(stamp.read_text())["version"] if stamp.is_file() else ""
+
+
+def patches_in(folder: Path) -> list[Path]:
+    """What is applied to a source for jitgate, in order."""
+    found = sorted(folder.glob("*.patch"))
+    if not found:
+        raise ToolError(f"{folder} has no patches", "the checkout is not complete")
+    return found
+
+
+def apply_patches(commands: Commands, patches: Sequence[Path], tree: Path, name: str, log: Path) -> None:
+    """Applies them to a tree of the package that people call `name`."""
+    for path in patches:
+        finished = commands.logged([*PATCH, "-d", tree, "-i", path], log)
+        if finished.status != 0:
+            raise ToolError(f"{path.name} does not apply to this {name}\n{finished.output.strip()}", f"log: {log}")
 
 
 def fetch_source(workspace: Workspace, commands: Commands, wanted: Wanted, folder: Path, tree: Path) -> None:
