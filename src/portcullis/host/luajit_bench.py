@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs LuaJIT's benchmarks: natively, timed and again traced, and in a guest under the plugin that counts."""
 
-import gzip
 import hashlib
 import json
 import os
@@ -13,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from portcullis.core.counts import parse_regions
-from portcullis.core.cpio import Entry, newc, regular
+from portcullis.core.cpio import Entry, regular
 from portcullis.core.machine import Machine
 from portcullis.core.results import parse_results
 from portcullis.errors import ToolError
 from portcullis.host.building import run_step
-from portcullis.host.compile_kit import with_folders
+from portcullis.host.compile_kit import pack_onto
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
@@ -202,10 +201,7 @@ def guest_initramfs(workspace: Workspace, commands: Commands, arch: str, interpr
     entries: list[Entry] = [
         regular(f"{IN_GUEST}/{name}", data, 0o755) for name, data in _files(workspace, interpreters)
     ]
-    with locked(workspace.cache / "guest.lock"):
-        archive = base.read_bytes() + gzip.compress(newc(with_folders(entries)), 6, mtime=0)
-        if not target.is_file() or target.read_bytes() != archive:
-            write_whole(target, archive)
+    pack_onto(workspace, base, target, entries)
     return target
 
 

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs PCRE2's own speed tests: timed on this machine, and counted in a guest by the emulator's plugin."""
 
-import gzip
 import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from portcullis.core.counts import parse_regions
-from portcullis.core.cpio import Entry, newc, regular
+from portcullis.core.cpio import Entry, regular
 from portcullis.core.machine import Machine
 from portcullis.errors import ToolError
-from portcullis.host.compile_kit import with_folders
+from portcullis.host.compile_kit import pack_onto
 from portcullis.host.guest import build_initramfs
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
 from portcullis.host.vm import Boot
-from portcullis.host.workspace import Workspace, locked, write_whole
+from portcullis.host.workspace import Workspace
 from portcullis.lab.pcre2_counts import Counts, counts_of, totals_in
 
 GUEST_PROGRAM = "pcrebench"
@@ -72,10 +71,7 @@ def guest_initramfs(workspace: Workspace, commands: Commands, arch: str, program
         regular(f"{IN_GUEST}/pcre2test-{variant}", path.read_bytes(), 0o755) for variant, path in programs.items()
     ]
     entries.append(regular(f"{IN_GUEST}/{INPUT}", (source / "testdata" / INPUT).read_bytes(), 0o644))
-    with locked(workspace.cache / "guest.lock"):
-        archive = base.read_bytes() + gzip.compress(newc(with_folders(entries)), 6, mtime=0)
-        if not target.is_file() or target.read_bytes() != archive:
-            write_whole(target, archive)
+    pack_onto(workspace, base, target, entries)
     return target
 
 
