@@ -14,13 +14,11 @@
 
 #include "addresses.h"
 #include "attack.h"
+#include "chunk.h"
 #include "list.h"
 #include "objects.h"
 
 #ifdef __x86_64__
-#define CHUNK_ORDER	3	/* what the pool takes when there is nothing larger */
-#define CHUNK_PAGES	(1 << CHUNK_ORDER)
-#define CHUNK_SIZE	(CHUNK_PAGES * PAGE_SIZE)
 #define MOVED		3	/* a page of a chunk that is not its first one */
 #define PAGES_PART	0x54
 #define SPARE_PART	0x55
@@ -47,38 +45,6 @@ struct chunk {
 
 static int faults;
 
-static volatile char *map_pages(int part, size_t size)
-{
-	char *at = mmap((void *)user_room(part), size, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-
-	if (at == MAP_FAILED)
-		return NULL;
-	madvise(at, size, MADV_NOHUGEPAGE);
-	madvise(at, size, MADV_DONTFORK);
-	return at;
-}
-
-/* Are these pages in a row, as the pool takes them? */
-static bool is_chunk(volatile char *at, struct chunk *chunk)
-{
-	struct slot slot;
-	uint64_t i;
-
-	for (i = 0; i < CHUNK_PAGES; i++) {
-		if (kwalk((uint64_t)at + i * PAGE_SIZE, LEAF, 0, &slot))
-			return false;
-		if (!i) {
-			chunk->at = at;
-			chunk->phys = slot.phys;
-			chunk->page = slot.page;
-		}
-		if (slot.phys != chunk->phys + i * PAGE_SIZE)
-			return false;
-	}
-	return chunk->phys % CHUNK_SIZE == 0;
-}
-
 /* Nor does the kernel move them away when it wants pages in a row itself. */
 static void hold(const struct chunk *chunk)
 {
@@ -91,14 +57,16 @@ static void hold(const struct chunk *chunk)
 /* So that what splits the entry of one of them in the direct map does it for all. */
 static bool find_chunks(struct chunk *chunk, int nr)
 {
-	volatile char *at = map_pages(PAGES_PART, NR_PAGES * PAGE_SIZE);
+	volatile char *at = map_small_pages(PAGES_PART, NR_PAGES * PAGE_SIZE);
+	struct slot slot;
 	int i, found = 0;
 
 	for (i = 0; at && i < NR_PAGES; i++)
 		at[i * PAGE_SIZE] = 1;
 	for (i = 0; at && found < nr && i < NR_PAGES - STILL_HELD; i++) {
-		if (!is_chunk(at + i * PAGE_SIZE, &chunk[found]))
+		if (!is_chunk(at + i * PAGE_SIZE, &slot))
 			continue;
+		chunk[found] = (struct chunk){ at + i * PAGE_SIZE, slot.phys, slot.page, NULL };
 		i += CHUNK_PAGES - 1;
 		if (chunk[found].phys / PMD_SIZE != chunk[0].phys / PMD_SIZE) {
 			chunk[0] = chunk[found];
@@ -282,7 +250,7 @@ enum outcome direct_map_moved(void)
 		return user_pte();
 	stay_on_cpu(0);
 	base = sparse_region(user_room(TABLES_PART), TABLES, PROT_READ);
-	spare = map_pages(SPARE_PART, 2 * PMD_SIZE);
+	spare = map_small_pages(SPARE_PART, 2 * PMD_SIZE);
 	if (!base || !spare || !find_chunks(chunk, 3))
 		return broken("no pages in a row");
 	*spare = 1;

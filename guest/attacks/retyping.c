@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "chunk.h"
 #include "list.h"
 #include "objects.h"
 
@@ -21,9 +22,6 @@
 #define AIR		(64UL << 20)	/* more than the allocator keeps back */
 #define OTHERS		128
 #define HUGE_ORDER	__builtin_ctzl(PMD_SIZE / PAGE_SIZE)
-#define CHUNK_ORDER	3	/* what the pool takes when there is nothing larger */
-#define CHUNK_PAGES	(1 << CHUNK_ORDER)
-#define CHUNK_SIZE	(CHUNK_PAGES * PAGE_SIZE)
 #define SMALL_PAGES	2048	/* some of them are a chunk */
 #define STILL_HELD	32	/* of the last ones, before they are on a list of their own */
 #define TRIES		5
@@ -57,40 +55,22 @@ static bool make_huge(struct freed *freed)
 	return true;
 }
 
-static bool is_chunk(volatile char *at, struct freed *freed)
-{
-	struct slot slot;
-	uint64_t i;
-
-	for (i = 0; i < CHUNK_PAGES; i++) {
-		if (kwalk((uint64_t)at + i * PAGE_SIZE, LEAF, 0, &slot))
-			return false;
-		if (!i)
-			*freed = (struct freed) { at, CHUNK_SIZE, slot.phys, slot.page,
-						  CHUNK_PAGES * STRUCT_PAGE, "" };
-		if (slot.phys != freed->phys + i * PAGE_SIZE)
-			return false;
-	}
-	return freed->phys % CHUNK_SIZE == 0;
-}
-
 /* Fresh memory often comes in a row. */
 static bool find_chunk(struct freed *freed)
 {
-	volatile char *at = mmap((void *)user_room(HUGE_PART), SMALL_PAGES * PAGE_SIZE,
-				 PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	volatile char *at = map_small_pages(HUGE_PART, SMALL_PAGES * PAGE_SIZE);
+	struct slot slot;
 	int i;
 
-	if (at == MAP_FAILED)
-		return false;
-	madvise((void *)at, SMALL_PAGES * PAGE_SIZE, MADV_NOHUGEPAGE);
-	madvise((void *)at, SMALL_PAGES * PAGE_SIZE, MADV_DONTFORK);
-	for (i = 0; i < SMALL_PAGES; i++)
+	for (i = 0; at && i < SMALL_PAGES; i++)
 		at[i * PAGE_SIZE] = 1;
-	for (i = 0; i < SMALL_PAGES - STILL_HELD; i++)
-		if (is_chunk(at + i * PAGE_SIZE, freed))
-			return true;
+	for (i = 0; at && i < SMALL_PAGES - STILL_HELD; i++) {
+		if (!is_chunk(at + i * PAGE_SIZE, &slot))
+			continue;
+		*freed = (struct freed){ at + i * PAGE_SIZE, CHUNK_SIZE, slot.phys, slot.page,
+					 CHUNK_PAGES * STRUCT_PAGE, "" };
+		return true;
+	}
 	return false;
 }
 
