@@ -134,7 +134,6 @@ int arch_kpkeys_set_pkey(unsigned long addr, unsigned int nr, int pkey,
 			 bool alias);
 unsigned long arch_kpkeys_offset(void);
 u64 arch_kpkeys_cpu_id(void);
-void arch_kpkeys_flush(void);
 void *arch_kpkeys_alias(void *addr);
 struct range arch_kpkeys_image(void);
 void arch_kpkeys_share_tables(void);

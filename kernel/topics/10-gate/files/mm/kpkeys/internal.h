@@ -177,6 +177,7 @@ void kpkeys_key_static(void *addr, size_t size, int pkey,
 /* force.c */
 bool kpkeys_in_force(void);
 bool kpkeys_have_flushed(s64 nr);
+void kpkeys_flush_cpus(void);
 bool kpkeys_ask_cpus(void);
 
 /* cpus.c */

@@ -13,6 +13,9 @@
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
+
+#include <asm/kpkeys_mm.h>
 
 #include "arrivals.h"
 #include "internal.h"
@@ -88,6 +91,17 @@ static void report_late(int cpu)
 	kpkeys_reported();
 }
 
+/**
+ * kpkeys_flush_cpus - have each CPU forget mappings, and say so
+ *
+ * Where a flush can be broadcast it would do, but nobody could tell whether it was
+ * behind what a CPU answers for.
+ */
+void kpkeys_flush_cpus(void)
+{
+	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
+}
+
 static bool wait_for_cpus(void)
 {
 	unsigned int tries;
@@ -98,7 +112,7 @@ static bool wait_for_cpus(void)
 			break;
 		if (tries)
 			schedule_timeout_uninterruptible(1);
-		arch_kpkeys_flush();
+		kpkeys_flush_cpus();
 	}
 	if (cpu < 0)
 		return true;
@@ -116,7 +130,7 @@ static bool wait_for_cpus(void)
 bool kpkeys_flush(void)
 {
 	kpkeys_event(&kpkeys_events.key_tlb_flushes);
-	arch_kpkeys_flush();
+	kpkeys_flush_cpus();
 	return wait_for_cpus();
 }
 
@@ -133,6 +147,6 @@ bool kpkeys_ask_cpus(void)
 {
 	scoped_guard(kpkeys_hardened_pgtables)
 		atomic64_inc(&kpkeys_state.keyings);
-	arch_kpkeys_flush();
+	kpkeys_flush_cpus();
 	return wait_for_cpus();
 }

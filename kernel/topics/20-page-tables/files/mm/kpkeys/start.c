@@ -67,7 +67,7 @@ static void __init prove_keys(void)
 	scoped_guard(kpkeys_hardened_pgtables)
 		kpkeys_state.proving = true;
 	/* Without this barrier, a lowering that waits for none may be yet to come. */
-	arch_kpkeys_flush();
+	kpkeys_flush_cpus();
 	denied = page && is_denied(page_address(page)) &&
 		 is_denied(&kpkeys_state.boot_pages);
 	scoped_guard(kpkeys_hardened_pgtables)

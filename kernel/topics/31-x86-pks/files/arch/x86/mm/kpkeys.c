@@ -73,14 +73,6 @@ void kpkeys_flush_cpu(void *unused)
 }
 
 /**
- * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
- */
-void arch_kpkeys_flush(void)
-{
-	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
-}
-
-/**
  * arch_kpkeys_offset - where this CPU finds its variables
  *
  * Return: what GS adds to their addresses, as the register says.

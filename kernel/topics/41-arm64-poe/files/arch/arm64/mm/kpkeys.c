@@ -296,18 +296,7 @@ void kpkeys_flush_cpu(void *unused)
 	local_flush_tlb_all();
 	kpkeys_set_flushed(PHYS_PFN(read_sysreg(ttbr0_el1) &
 				    GENMASK_ULL(47, PAGE_SHIFT)));
-}
-
-/**
- * arch_kpkeys_flush - drop what TLBs know of old keys, on every CPU
- *
- * A flush that is broadcast would do, but each CPU is to say that it was behind
- * what it answers for, whoever else asks meanwhile.
- */
-void arch_kpkeys_flush(void)
-{
-	on_each_cpu(kpkeys_flush_cpu, NULL, 1);
-	/* That ended with a section, whose lowering may wait for none. */
+	/* The section in there ends without a barrier where late-lower says so. */
 	isb();
 }
 
