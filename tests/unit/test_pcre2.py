@@ -187,7 +187,7 @@ def test_what_our_program_says_is_judged(workspace, monkeypatch, tmp_path, said,
 
     monkeypatch.setattr(pcre2_tests, "has_keys", lambda: False)
     monkeypatch.setattr(module.Pcre2, "tests", lambda self, variant, arch: tmp_path)
-    outcome = pcre2_tests.Pcre2Tests(module.Pcre2(workspace, Said())).jitgate()
+    outcome = pcre2_tests.Pcre2Tests(module.Pcre2(workspace, Said())).program("jitgate")
     assert outcome.problems == ([problem] if problem else [])
 
 

@@ -7,7 +7,16 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from portcullis.core.jitgate import VARIANTS, Opening, Variant, guest_options, read_ctest, read_openings
+from portcullis.core.jitgate import (
+    VARIANTS,
+    Opening,
+    Variant,
+    guest_options,
+    problems_of_guest,
+    read_ctest,
+    read_openings,
+)
+from portcullis.core.ktap import parse_ktap
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
 from portcullis.host.building import run_step
@@ -27,6 +36,20 @@ class Outcome:
     problems: list[str]
     detail: str
     log: Path
+
+
+def judged(finished: Finished, log: Path, keys: bool | None) -> Outcome:
+    """What came of a program of our tests; `keys`: does this machine have any? None where no test is about them."""
+    tests = parse_ktap(finished.output)
+    problems = [f"not ok: {test.name} ({test.reason})" for test in tests if not test.passed]
+    if keys is None:
+        problems += [f"skipped: {test.name}" for test in tests if test.skipped]
+    else:
+        problems += problems_of_guest(tests, keys)
+    if not problems and (finished.status or not tests):
+        problems.append(last_lines(finished.output, 5).strip() or "no results")
+    skipped = sum(test.skipped for test in tests)
+    return Outcome(problems, f"{len(tests) - skipped} tests" + (f", {skipped} need keys" if skipped else ""), log)
 
 
 class Jitgate:

@@ -7,15 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, arch_name
-from portcullis.core.jitgate import problems_of_guest
-from portcullis.core.ktap import parse_ktap
 from portcullis.core.luajit import test_commands, this_machine
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
 from portcullis.host.aptsource import PrivateApt, codename, fetch_unpacked, mirrors
 from portcullis.host.building import run_step
 from portcullis.host.guest import pack_programs
-from portcullis.host.jitgate import Outcome, has_keys
+from portcullis.host.jitgate import Outcome, has_keys, judged
 from portcullis.host.luajit import LuaJit
 from portcullis.host.process import Finished
 from portcullis.host.workspace import locked, whole_folder
@@ -49,18 +47,7 @@ class LuaJitTests:
         """Our own tests of a variant."""
         program = self.luajit.tests(variant, self.arch)
         log = self.workspace.log_folder(f"luajit-{variant}") / "tests.log"
-        finished = self._limited([program], log)
-        tests = parse_ktap(finished.output)
-        problems = [f"not ok: {test.name} ({test.reason})" for test in tests if not test.passed]
-        if variant == "jitgate":
-            problems += problems_of_guest(tests, has_keys())
-        else:
-            problems += [f"skipped: {test.name}" for test in tests if test.skipped]
-        if not problems and (finished.status or not tests):
-            problems.append(last_lines(finished.output, 5).strip() or "no results")
-        skipped = sum(test.skipped for test in tests)
-        detail = f"{len(tests) - skipped} tests"
-        return Outcome(problems, detail + (f", {skipped} need keys" if skipped else ""), log)
+        return judged(self._limited([program], log), log, has_keys() if variant == "jitgate" else None)
 
     def package(self) -> Outcome:
         """What Debian runs after it built the package, and to test it when it is installed."""

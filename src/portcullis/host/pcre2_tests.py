@@ -7,8 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from portcullis.core.arches import arch_name
-from portcullis.core.jitgate import problems_of_guest
-from portcullis.core.ktap import parse_ktap
 from portcullis.core.luajit import this_machine
 from portcullis.core.pcre2 import (
     BROKEN_BY_SHARED_MEMORY,
@@ -18,7 +16,7 @@ from portcullis.core.pcre2 import (
 )
 from portcullis.core.splats import last_lines
 from portcullis.host.guest import pack_programs
-from portcullis.host.jitgate import Outcome, has_keys
+from portcullis.host.jitgate import Outcome, has_keys, judged
 from portcullis.host.pcre2 import Pcre2
 from portcullis.host.process import Finished
 from portcullis.host.workspace import locked
@@ -50,8 +48,7 @@ class Pcre2Tests:
     def checks(self) -> dict[str, Callable[[], Outcome]]:
         """All there is for this machine, by name."""
         return {
-            "jitgate": self.jitgate,
-            **{name: lambda name=name: self.others(name) for name in ("stock", "wx")},
+            **{name: lambda name=name: self.program(name) for name in ("jitgate", "stock", "wx")},
             "sealloc": self.sealloc,
             "jit_test": self.jit_test,
             "RunTest": lambda: self._script("RunTest"),
@@ -59,24 +56,11 @@ class Pcre2Tests:
             "programs": self.programs,
         }
 
-    def jitgate(self) -> Outcome:
-        """Our own tests of the variant on jitgate."""
-        log = self._log("jitgate")
-        finished = self._limited([self.pcre2.tests("jitgate", self.arch)], log)
-        tests = parse_ktap(finished.output)
-        problems = [f"not ok: {test.name} ({test.reason})" for test in tests if not test.passed]
-        problems += problems_of_guest(tests, has_keys())
-        skipped = sum(test.skipped for test in tests)
-        detail = f"{len(tests) - skipped} tests" + (f", {skipped} need keys" if skipped else "")
-        return Outcome(problems or _silent(finished, tests), detail, log)
-
-    def others(self, variant: str) -> Outcome:
-        """The same tests of one of sljit's own allocators, as far as they do not ask for jitgate."""
+    def program(self, variant: str) -> Outcome:
+        """Our own tests; of sljit's allocators as far as they do not ask for jitgate."""
         log = self._log(variant)
         finished = self._limited([self.pcre2.tests(variant, self.arch)], log)
-        tests = parse_ktap(finished.output)
-        problems = [f"not ok: {test.name} ({test.reason})" for test in tests if not test.passed]
-        return Outcome(problems or _silent(finished, tests), f"{len(tests)} tests", log)
+        return judged(finished, log, has_keys() if variant == "jitgate" else None)
 
     def sealloc(self) -> Outcome:
         """Shared memory fails the tests of fork() that are about it: they would notice."""
@@ -155,10 +139,6 @@ class Pcre2Tests:
         self, words: list[str | Path], log: Path, env: dict[str, str] | None = None, cwd: Path | None = None
     ) -> Finished:
         return self.commands.logged(["timeout", TIME_LIMIT, *words], log, env=env, cwd=cwd)
-
-
-def _silent(finished: Finished, tests: object) -> list[str]:
-    return [] if tests and finished.status == 0 else [last_lines(finished.output, 5).strip() or "no results"]
 
 
 def _memory_of_grep(env: dict[str, str]) -> list[str]:
