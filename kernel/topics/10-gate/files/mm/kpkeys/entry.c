@@ -155,6 +155,12 @@ noinstr void __kpkeys_pop(unsigned long frame)
 		arch_kpkeys_write_reg(reg);
 }
 
+/* What debug exceptions change, so that the CPU goes on behind what it watches. */
+static __always_inline unsigned long handlers_bits(unsigned int i)
+{
+	return i == ARCH_KPKEYS_REGS_FLAGS ? ARCH_KPKEYS_FLAGS_DEBUG : 0;
+}
+
 static __always_inline bool are_changed(u8 n, const unsigned long *regs,
 					unsigned int except)
 {
@@ -162,7 +168,8 @@ static __always_inline bool are_changed(u8 n, const unsigned long *regs,
 
 	for (i = 0; i < ARCH_KPKEYS_REGS; i++)
 		if (i != except &&
-		    READ_ONCE(regs[i]) != raw_cpu_read(kpkeys_cpu.regs[n][i]))
+		    (READ_ONCE(regs[i]) ^ raw_cpu_read(kpkeys_cpu.regs[n][i])) &
+		    ~handlers_bits(i))
 			return true;
 	return false;
 }
@@ -217,18 +224,24 @@ static __always_inline void restore_regs(unsigned long offset)
 	unsigned int i;
 
 	for (i = 0; i < ARCH_KPKEYS_REGS; i++)
-		WRITE_ONCE(regs[i], raw_cpu_read(kpkeys_cpu.regs[n][i]));
+		WRITE_ONCE(regs[i],
+			   (raw_cpu_read(kpkeys_cpu.regs[n][i]) & ~handlers_bits(i)) |
+			   (READ_ONCE(regs[i]) & handlers_bits(i)));
 	if (offset)
 		regs[ARCH_KPKEYS_REGS_IP] += offset;
 }
 
-/* Written in any case: what was compared may be changed by now. */
+/*
+ * Written in any case: what was compared may be changed by now. Audit mode lets that
+ * through, as all that it reports.
+ */
 static __always_inline void check_regs(u8 n, const unsigned long *regs)
 {
 	enum kpkeys_resume resume;
 
 	if (likely(!are_changed(n, regs, ARCH_KPKEYS_REGS))) {
-		restore_regs(0);
+		if (likely(kpkeys_state.mode != KPKEYS_AUDIT))
+			restore_regs(0);
 		return;
 	}
 	instrumentation_begin();

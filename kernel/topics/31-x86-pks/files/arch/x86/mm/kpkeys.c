@@ -357,7 +357,9 @@ bool arch_kpkeys_may_pass(struct pt_regs *regs, unsigned long address,
 }
 
 static_assert(sizeof(struct pt_regs) == ARCH_KPKEYS_REGS * sizeof(long) &&
-	      offsetof(struct pt_regs, ip) == ARCH_KPKEYS_REGS_IP * sizeof(long));
+	      offsetof(struct pt_regs, ip) == ARCH_KPKEYS_REGS_IP * sizeof(long) &&
+	      offsetof(struct pt_regs, flags) == ARCH_KPKEYS_REGS_FLAGS * sizeof(long) &&
+	      ARCH_KPKEYS_FLAGS_DEBUG == X86_EFLAGS_RF);
 static_assert(sizeof(struct kpkeys_cpu) == PAGE_SIZE);
 
 /* Behind a BUG() comes anything. */

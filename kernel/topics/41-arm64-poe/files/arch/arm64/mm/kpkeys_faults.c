@@ -94,6 +94,8 @@ NOKPROBE_SYMBOL(arch_kpkeys_may_pass);
 
 static_assert(sizeof_field(struct pt_regs, regs[0]) == sizeof(long) &&
 	      offsetof(struct pt_regs, pc) == ARCH_KPKEYS_REGS_IP * sizeof(long) &&
+	      offsetof(struct pt_regs, pstate) == ARCH_KPKEYS_REGS_FLAGS * sizeof(long) &&
+	      !(ARCH_KPKEYS_FLAGS_DEBUG ^ DBG_SPSR_SS) &&
 	      offsetofend(struct pt_regs, pmr_save) == ARCH_KPKEYS_REGS * sizeof(long));
 
 /* Behind a BUG() comes anything. Those of kprobes and debuggers are not asked for. */

@@ -106,9 +106,11 @@ do {									\
 		     : "memory");					\
 } while (0)
 
-/* All of struct pt_regs, where ip is in it, and the length of UD2. */
+/* All of struct pt_regs, where ip and flags are in it, RF, and the length of UD2. */
 #define ARCH_KPKEYS_REGS	21
 #define ARCH_KPKEYS_REGS_IP	16
+#define ARCH_KPKEYS_REGS_FLAGS	18
+#define ARCH_KPKEYS_FLAGS_DEBUG	(1UL << 16)
 #define ARCH_KPKEYS_TRAP_SIZE	2
 
 /* Of its TSS, its GDT and its LDT: see <asm/kpkeys_tss.h>, <asm/kpkeys_gdt.h>. */

@@ -125,10 +125,13 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 
 /*
  * Of struct pt_regs all that the way back reads, up to pmr_save; what is behind
- * it the entry code writes later. Where pc is, and the length of BRK.
+ * it the entry code writes later. Where pc and pstate are, PSTATE.SS, and the length
+ * of BRK.
  */
 #define ARCH_KPKEYS_REGS	38
 #define ARCH_KPKEYS_REGS_IP	32
+#define ARCH_KPKEYS_REGS_FLAGS	33
+#define ARCH_KPKEYS_FLAGS_DEBUG	(1UL << 21)
 #define ARCH_KPKEYS_TRAP_SIZE	4
 
 /*
