@@ -148,7 +148,6 @@ NOPS = (
     Case("sections", "sections", SECTIONS),
     Case("least-sections", "sections", SECTIONS, lane="least"),
     Case("xen-sections", "sections", SECTIONS, lane="xen"),
-    Case("patch-forgotten", "symbols", "TLBs forget where text was patched (symbols: QEMU's CPUs have no PCIDs)"),
     Case("espfix", "symbols", "espfix takes its tables from the pool (symbols: a boot takes over 1024 CPUs)"),
 )
 

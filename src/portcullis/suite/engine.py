@@ -71,7 +71,6 @@ MOST_AT_ONCE = 4  # cases: guests have up to 2 GiB of memory
 LISTED_GCC = 12  # what the list of sections was made with: others put functions in line elsewhere
 # By case: a file of the build, a function, and whether the file refers to it.
 SYMBOLS = {
-    "patch-forgotten": ("arch/x86/kernel/alternative.o", "kpkeys_forget_patch", True),
     "espfix": ("arch/x86/kernel/espfix_64.o", "kpkeys_ptp_alloc", True),
     "arm64-no-calls": ("vmlinux", "__kern_my_cpu_offset", False),
 }

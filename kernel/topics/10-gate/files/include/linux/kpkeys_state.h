@@ -104,7 +104,6 @@ struct kpkeys_kept {
  * @refused: @refusal is yet to be reported
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
- * @patches: this CPU patches text, and may load the tables by which it does
  * @in_use: this CPU runs, and must be asked to forget mappings
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
  * @flushing: what it is about to forget
@@ -129,7 +128,6 @@ struct kpkeys_cpu {
 		};
 	};
 	bool				audit_armed;
-	bool				patches;
 	unsigned long			audit_flags;
 	bool				in_use;
 	s64				flushed;

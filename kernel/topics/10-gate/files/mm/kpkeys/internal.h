@@ -108,6 +108,7 @@ struct kpkeys_arrivals {
  * @arrivals: what is to be keyed memory next
  * @keyings: how often something was keyed
  * @roots_gone: roots of mms that are gone, until no CPU runs on them
+ * @patching: a CPU writes to text, by the one slot that there is
  * @proving: a violation is expected, once, while the kernel starts
  * @boot_regions: those of the depots, until there is a table of frames
  * @node: the depots
@@ -122,6 +123,7 @@ struct kpkeys_state {
 	struct kpkeys_arrivals	arrivals;
 	atomic64_t		keyings;
 	unsigned long		roots_gone;
+	bool			patching;
 	bool			proving;
 	struct kpkeys_region	*boot_regions;
 	struct kpkeys_node	node[MAX_NUMNODES];

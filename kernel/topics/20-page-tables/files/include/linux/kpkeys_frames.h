@@ -174,7 +174,4 @@ static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 /* What takes the place of a table that must not be filled. */
 extern void *kpkeys_no_table;
 
-/* The table by which text is mapped to be patched, where that is one of a process. */
-extern void *kpkeys_patch_table;
-
 #endif /* _LINUX_KPKEYS_FRAMES_H */

@@ -8,7 +8,7 @@
 #define _LINUX_KPKEYS_PATCHING_H
 
 #include <linux/kpkeys.h>
-#include <linux/string.h>
+#include <linux/types.h>
 
 #include <asm/page.h>
 
@@ -21,11 +21,10 @@ struct page;
 extern u8 kpkeys_patch_queue[PAGE_SIZE];
 
 void kpkeys_patching_init(void);
-void kpkeys_write_queue(void *to, const void *value, size_t len);
 bool __kpkeys_refuse_site(const void *site, size_t size, const void *start,
 			  const void *stop, unsigned long code);
-bool __kpkeys_refuse_text(const void *addr, struct page *page);
-bool __kpkeys_refuse_copy(const void *to);
+bool kpkeys_copy_text(void *to, const void *from, size_t len, bool same);
+bool kpkeys_poke_text(void *to, const void *from, size_t len);
 int __kpkeys_module_comes(const struct module *mod);
 void __kpkeys_module_came(const struct module *mod);
 int __kpkeys_text_came(unsigned long addr, unsigned int nr);
@@ -35,11 +34,6 @@ bool __kpkeys_text_leaves(struct page **pages, unsigned int nr);
 
 static __maybe_unused u8 kpkeys_patch_queue[PAGE_SIZE] __aligned(PAGE_SIZE);
 
-static inline void kpkeys_write_queue(void *to, const void *value, size_t len)
-{
-	memcpy(to, value, len);
-}
-
 static inline bool __kpkeys_refuse_site(const void *site, size_t size,
 					const void *start, const void *stop,
 					unsigned long code)
@@ -47,12 +41,13 @@ static inline bool __kpkeys_refuse_site(const void *site, size_t size,
 	return false;
 }
 
-static inline bool __kpkeys_refuse_text(const void *addr, struct page *page)
+static inline bool kpkeys_copy_text(void *to, const void *from, size_t len,
+				    bool same)
 {
 	return false;
 }
 
-static inline bool __kpkeys_refuse_copy(const void *to)
+static inline bool kpkeys_poke_text(void *to, const void *from, size_t len)
 {
 	return false;
 }
@@ -88,29 +83,6 @@ static inline bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
 #define kpkeys_refuse_site(site, start, stop, code)			\
 	(kpkeys_pgtables_enabled() &&					\
 	 __kpkeys_refuse_site(site, sizeof(*(site)), start, stop, code))
-
-/**
- * kpkeys_refuse_text - may a page not be mapped to patch text in it?
- * @addr: what is to be patched
- * @page: the page that it is in
- *
- * Return: true if it must not, in audit mode never.
- */
-static inline bool kpkeys_refuse_text(const void *addr, struct page *page)
-{
-	return kpkeys_pgtables_enabled() && __kpkeys_refuse_text(addr, page);
-}
-
-/**
- * kpkeys_refuse_copy - may code not be copied to an address?
- * @to: where it would be, which must not be the kernel's own text
- *
- * Return: true if it must not, in audit mode never.
- */
-static inline bool kpkeys_refuse_copy(const void *to)
-{
-	return kpkeys_pgtables_enabled() && __kpkeys_refuse_copy(to);
-}
 
 /**
  * kpkeys_module_comes - the text of a module may be patched from now on

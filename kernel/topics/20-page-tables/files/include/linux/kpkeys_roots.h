@@ -23,8 +23,7 @@ struct task_struct;
 
 /**
  * struct kpkeys_root - record of a root, in a page of the pool
- * @mm: whose it is, or NULL: free; kpkeys_no_root: of an mm that is gone; one
- *	more: that of the mm by which text is patched
+ * @mm: whose it is, or NULL: free; kpkeys_no_root: of an mm that is gone
  * @pgd: the root, or the number of the next free record
  * @next: number of the next one in the chain of @mm, or 0
  */
@@ -56,8 +55,6 @@ void arch_kpkeys_add_roots(void);
 bool arch_kpkeys_runs_on(const pgd_t *root);
 
 int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd);
-void kpkeys_root_patches(struct mm_struct *mm);
-void kpkeys_load_patches(bool may);
 pgd_t *kpkeys_root_remove(struct mm_struct *mm);
 bool kpkeys_is_no_root(const void *entry);
 bool kpkeys_root_is_live(phys_addr_t phys);
@@ -149,8 +146,6 @@ static inline int kpkeys_root_add(struct mm_struct *mm, pgd_t *pgd)
 {
 	return 0;
 }
-
-static inline void kpkeys_load_patches(bool may) { }
 
 #define kpkeys_root(mm)				((mm)->pgd)
 #define kpkeys_root_remove(mm)			((mm)->pgd)

@@ -89,7 +89,7 @@ static __always_inline unsigned int read_copied_ptes(pte_t *ptep, pte_t *pte)
 #define is_run(pte)				false
 #define nr_of_run(ptep, pte, max)		1
 #define unfold_edges(mm, ptep, addr, end)	do { } while (0)
-#define fold_ptes(mm, ptep, addr, end)		do { } while (0)
+#define fold_ptes(mm, ptep, addr, end)		do { (void)(ptep); (void)(addr); } while (0)
 #endif
 
 #ifndef set_plain_ptes

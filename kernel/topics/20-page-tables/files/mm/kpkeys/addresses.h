@@ -151,4 +151,26 @@ static __always_inline bool kpkeys_slot_loses(const void *entry, unsigned long t
 	return kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
 }
 
+static __always_inline unsigned int index_at(unsigned long addr, unsigned int level)
+{
+	unsigned int bits = PAGE_SHIFT - 3;
+
+	return (addr >> (PAGE_SHIFT + (level - KPKEYS_LEVEL_PTE) * bits)) & ((1U << bits) - 1);
+}
+
+/* What maps an address of the kernel, by tables that nobody writes; and its level. */
+static __always_inline u64 kernel_entry(unsigned long addr, unsigned int *level)
+{
+	u64 value = READ_ONCE(*(const u64 *)(swapper_pg_dir + pgd_index(addr)));
+	const u64 *table;
+
+	*level = KPKEYS_LEVEL_PGD;
+	while (*level > KPKEYS_LEVEL_PTE && kpkeys_leads_on(value)) {
+		*level = *level == KPKEYS_LEVEL_PGD ? level_below_root() : *level - 1;
+		table = pfn_to_kaddr(kpkeys_table_pfn(value));
+		value = READ_ONCE(table[index_at(addr, *level)]);
+	}
+	return value;
+}
+
 #endif /* _MM_KPKEYS_ADDRESSES_H */

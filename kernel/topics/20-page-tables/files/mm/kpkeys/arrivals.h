@@ -15,6 +15,7 @@
 #include <asm/kpkeys_entries.h>
 #include <asm/kpkeys_leaf.h>
 
+#include "addresses.h"
 #include "internal.h"
 #include "tables.h"
 
@@ -133,26 +134,13 @@ static __always_inline bool kpkeys_are_new(const void *addr, unsigned int nr, in
 	return true;
 }
 
-static __always_inline unsigned int index_at(unsigned long addr, unsigned int level)
-{
-	unsigned int bits = PAGE_SHIFT - 3;
-
-	return (addr >> (PAGE_SHIFT + (level - KPKEYS_LEVEL_PTE) * bits)) & ((1U << bits) - 1);
-}
-
-/* By tables that nobody writes. Goes on behind all that the entry maps. */
+/* Goes on behind all that the entry maps. */
 static __always_inline bool is_next_at_home(void)
 {
-	unsigned long addr = (unsigned long)pfn_to_kaddr(kpkeys_kept(table)), pfn, nr;
-	u64 value = READ_ONCE(*(const u64 *)(swapper_pg_dir + pgd_index(addr)));
-	unsigned int level = KPKEYS_LEVEL_PGD;
-	const u64 *table;
+	unsigned long pfn, nr;
+	unsigned int level;
+	u64 value = kernel_entry((unsigned long)pfn_to_kaddr(kpkeys_kept(table)), &level);
 
-	while (level > KPKEYS_LEVEL_PTE && kpkeys_leads_on(value)) {
-		level = level == KPKEYS_LEVEL_PGD ? level_below_root() : level - 1;
-		table = pfn_to_kaddr(kpkeys_table_pfn(value));
-		value = READ_ONCE(table[index_at(addr, level)]);
-	}
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
 		return false;
 	pfn += kpkeys_kept(table) & (nr - 1);

@@ -17,6 +17,7 @@
 #include <linux/range.h>
 #include <linux/string.h>
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_patch.h>
 #include <asm/mmu_context.h>
 #include <asm/sections.h>
 
@@ -51,29 +52,9 @@ void __init kpkeys_patching_init(void)
 {
 	kpkeys_key_static(lm_alias(kpkeys_patch_queue), PAGE_SIZE,
 			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+	arch_kpkeys_patch_init();
 	kpkeys_key_static(lm_alias(&coming), PAGE_SIZE, KPKEYS_PKEY_STATE,
 			  &kpkeys_state.state_pages);
-}
-
-/**
- * kpkeys_write_queue - add to what waits to be patched
- * @to: in kpkeys_patch_queue
- * @value: what to write
- * @len: how much
- */
-noinline void kpkeys_write_queue(void *to, const void *value, size_t len)
-{
-	const u8 *byte = value;
-	size_t at = to - (void *)kpkeys_patch_queue;
-
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(at);
-	kpkeys_reread(len);
-	if (at > PAGE_SIZE || len > PAGE_SIZE - at)
-		return;
-	/* By bytes: what is in line calls nothing. */
-	for (; len; len--)
-		WRITE_ONCE(kpkeys_patch_queue[at++], *byte++);
 }
 
 static bool is_in(const struct range *range, unsigned long addr)
@@ -207,29 +188,4 @@ bool __kpkeys_refuse_site(const void *site, size_t size, const void *start,
 		return false;
 	return kpkeys_refuse("patching", "text by a site that can be written",
 			     (void *)code, NULL);
-}
-
-static bool may_be_patched(unsigned long addr, unsigned long pfn)
-{
-	enum kpkeys_frame frame = kpkeys_frame(pfn);
-
-	/* How the page was found depends on what anybody can write. */
-	if (pfn != PHYS_PFN(arch_kpkeys_phys(addr)))
-		return false;
-	return frame == KPKEYS_FRAME_ORDINARY || frame == KPKEYS_FRAME_MODULE ||
-	       (frame == KPKEYS_FRAME_READONLY && __is_kernel_text(addr));
-}
-
-/* The kernel's text only by its address: what is copied to others goes astray. */
-bool __kpkeys_refuse_text(const void *addr, struct page *page)
-{
-	if (may_be_patched((unsigned long)addr, page_to_pfn(page)))
-		return false;
-	return kpkeys_refuse("patching", "what is no text", addr, NULL);
-}
-
-bool __kpkeys_refuse_copy(const void *to)
-{
-	return __is_kernel_text((unsigned long)to) &&
-	       kpkeys_refuse("copying", "code to the kernel's text", to, NULL);
 }

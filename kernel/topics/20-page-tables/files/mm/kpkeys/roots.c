@@ -44,13 +44,9 @@ static unsigned int number(unsigned int page, unsigned int i)
 	return page << KPKEYS_ROOT_SHIFT | i * sizeof(struct kpkeys_root);
 }
 
-/* Not what any mm is: it is looked at apart. */
-#define PATCHES		1UL
-
 static __always_inline const struct mm_struct *mm_of(unsigned int nr)
 {
-	return (void *)((unsigned long)READ_ONCE(__kpkeys_root_at(nr)->mm) &
-			~PATCHES);
+	return READ_ONCE(__kpkeys_root_at(nr)->mm);
 }
 
 static void set_root(unsigned int nr, struct mm_struct *mm, pgd_t *pgd)
@@ -461,45 +457,6 @@ bool kpkeys_is_no_root(const void *entry)
 }
 
 /**
- * kpkeys_root_patches - text is patched by the tables of an mm
- * @mm: it has a root
- *
- * Nobody else is to run on these, while they map text that can be written.
- */
-void __init kpkeys_root_patches(struct mm_struct *mm)
-{
-	struct kpkeys_root *root = __kpkeys_root_at(find(mm));
-
-	guard(kpkeys_hardened_pgtables)();
-	root->mm = (void *)((unsigned long)mm | PATCHES);
-}
-
-/**
- * kpkeys_load_patches - this CPU patches text
- * @may: it may load the tables by which it does
- *
- * With interrupts off, until it may no more.
- */
-void kpkeys_load_patches(bool may)
-{
-	if (!kpkeys_pgtables_enabled())
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	raw_cpu_write(kpkeys_cpu.patches, may);
-}
-
-/* Walks do not have the CPU use them. */
-static pgd_t *find_patch_root(const struct kpkeys_root *root,
-			      struct mm_struct *mm, struct task_struct *task,
-			      pgd_t *none)
-{
-	if (none == kpkeys_no_root || raw_cpu_read(kpkeys_cpu.patches) ||
-	    !kpkeys_refuse("load", "tables by which text is patched", mm, task))
-		return root->pgd;
-	return none;
-}
-
-/**
  * __kpkeys_find_root - an mm is not what its record says
  * @mm: the mm
  * @task: who is to use it, or NULL for the current one
@@ -518,8 +475,6 @@ pgd_t *__kpkeys_find_root(struct mm_struct *mm, struct task_struct *task,
 	unsigned int nr;
 
 	root = search(mm, &nr);
-	if (root && root->mm != mm)
-		return find_patch_root(root, mm, task, none);
 	if (!kpkeys_refuse("use", root ? "a forged root" : "a root of nobody",
 			   pgd, task))
 		return pgd;

@@ -64,15 +64,10 @@ static __always_inline bool taken_are_ptes(const pte_t *ptep, unsigned long addr
 		((end - addr) >> PAGE_SHIFT) <= PTRS_PER_PTE);
 }
 
-/*
- * Is all that this table maps what its kind may map? In the table of text that
- * is being patched it is not, and no_table has not been searched.
- */
+/* Is all that this table maps what its kind may map? no_table has not been searched. */
 static __always_inline bool copies_are_known(const pte_t *ptep)
 {
-	return all_are_taken() ||
-	       (kpkeys_is_pte_slot(ptep) &&
-		PTR_ALIGN_DOWN(ptep, PAGE_SIZE) != kpkeys_patch_table);
+	return all_are_taken() || kpkeys_is_pte_slot(ptep);
 }
 
 #else

@@ -15,7 +15,6 @@
  * Takes the place of a table that is not to be filled. No CPU walks it.
  */
 void *kpkeys_no_table __ro_after_init;
-void *kpkeys_patch_table __ro_after_init;
 
 /**
  * kpkeys_entry_pfn - the page frame that an entry is in

@@ -9,6 +9,7 @@
 
 #include <asm/fixmap.h>
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_patch.h>
 #include <asm/sections.h>
 
 #include "internal.h"
@@ -76,12 +77,16 @@ static __always_inline unsigned int level_above(unsigned int level)
 	return level == level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
 }
 
-/* A slot of the fixmap that is for tables has the key whatever it leads to. */
+/*
+ * A slot of the fixmap that is for tables has the key whatever it leads to. So has the
+ * one of text, where there are no entries.
+ */
 static __always_inline bool is_fixed(const void *entry)
 {
 	unsigned long addr = (unsigned long)entry;
 
-	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP;
+	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP &&
+	       ALIGN_DOWN(addr, PAGE_SIZE) != ARCH_KPKEYS_PATCH_SLOT;
 }
 
 /* Without a walk, which is nothing for a section: tables are there, or in the image. */

@@ -212,40 +212,6 @@ static void test_copies_are_asked_while_the_pool_grows(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, asks);
 }
 
-/* By that table text is writable for a moment. */
-static void test_patched_text_is_not_copied(struct kunit *test)
-{
-	pte_t pte = pfn_pte(page_to_pfn(ZERO_PAGE(0)), PAGE_READONLY);
-	DECLARE_BITMAP(skip, PTRS_PER_PTE) = { };
-	pte_t *from = kpkeys_patch_table;
-	struct pair p;
-
-	KPKEYS_TEST_REQUIRES(test, from);
-	new_pair(test, &p);
-	plant(from, pte);
-	copy(&p, from, skip);
-	plant(from, __pte(0));
-	KUNIT_EXPECT_FALSE(test, is_copied(&p, 0));
-	free_pair(&p);
-}
-
-#ifdef CONFIG_X86
-/* Nowhere else than in that table, whatever the stack of text_poke() says. */
-static void test_text_is_patched_by_one_table(struct kunit *test)
-{
-	pte_t pte = pfn_pte(PHYS_PFN(__pa_symbol(_stext)), PAGE_KERNEL);
-	unsigned long before;
-	struct pair p;
-
-	new_pair(test, &p);
-	before = kpkeys_test_violations();
-	kpkeys_set_patch_pte(p.pte[0], pte);
-	KUNIT_EXPECT_TRUE(test, pte_none(ptep_get(p.pte[0])));
-	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
-	free_pair(&p);
-}
-#endif
-
 /* Returns how many entries it did not come to. */
 static unsigned int change(struct pair *p, struct ptes_change *change,
 			   pgprot_t prot)
@@ -530,10 +496,6 @@ static struct kunit_case copies_cases[] = {
 	KUNIT_CASE(test_sections_end_with_a_page),
 	KUNIT_CASE(test_tightened_mode_asks),
 	KUNIT_CASE(test_copies_are_asked_while_the_pool_grows),
-	KUNIT_CASE(test_patched_text_is_not_copied),
-#ifdef CONFIG_X86
-	KUNIT_CASE(test_text_is_patched_by_one_table),
-#endif
 	KUNIT_CASE(test_changes_what_is_mapped),
 	KUNIT_CASE(test_changes_what_is_not_kept),
 	KUNIT_CASE(test_swap_entries_that_differ_are_left),

@@ -2,6 +2,7 @@
 /* KUnit tests: who may have text patched. */
 #include <linux/bpf.h>
 #include <linux/jump_label.h>
+#include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
@@ -12,12 +13,15 @@
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
+#include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_patch.h>
 #include <asm/sections.h>
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 #include <asm/nops.h>
 #endif
 
 #include "internal.h"
+#include "slots.h"
 
 #define TEXT	((void *)_stext)
 #define CODE	((unsigned long)_stext)
@@ -115,27 +119,65 @@ static void test_modules_patch_their_text(struct kunit *test)
 }
 #endif
 
+/* What is there already, so that nothing changes where it is not refused. */
+static bool copies(void *to)
+{
+	return kpkeys_copy_text(to, to, sizeof(u32), false);
+}
+
+static bool pokes(void *to)
+{
+	return kpkeys_poke_text(to, to, sizeof(u32));
+}
+
 static void test_text_is_what_is_patched(struct kunit *test)
 {
 	void *ordinary = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
 	void *table = page_address(kpkeys_test_ptp);
-	struct page *text = pfn_to_page(PHYS_PFN(__pa_symbol(_stext)));
 
 	KUNIT_ASSERT_NOT_NULL(test, ordinary);
 	enter_text(TEXT);
-	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_text(ordinary,
-						    virt_to_page(ordinary)));
-	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_text(TEXT, text));
-	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(lm_alias(TEXT), text));
-	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(TEXT, text + 1));
-	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_text(table, kpkeys_test_ptp));
-	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_copy(TEXT));
-	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_copy(ordinary));
+	KUNIT_EXPECT_TRUE(test, pokes(ordinary));
+	KUNIT_EXPECT_TRUE(test, pokes(TEXT));
+	KUNIT_EXPECT_FALSE(test, pokes(lm_alias(TEXT)));
+	KUNIT_EXPECT_FALSE(test, pokes(table));
+	KUNIT_EXPECT_FALSE(test, pokes(&kpkeys_state));
+	KUNIT_EXPECT_TRUE(test, copies(ordinary));
+	KUNIT_EXPECT_FALSE(test, copies(TEXT));
+	KUNIT_EXPECT_FALSE(test, copies(lm_alias(TEXT)));
 	leave_text(TEXT);
 }
 
+static void test_text_is_written(struct kunit *test)
+{
+	u32 *page = vmalloc(2 * PAGE_SIZE), *at = page + 1022, text[4] = { 1, 2, 3, 4 };
+	void *nothing = (void *)(VMALLOC_END & PAGE_MASK);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	set_vm_flush_reset_perms(page);
+	set_memory_ro((unsigned long)page, 2);
+	KUNIT_EXPECT_EQ(test, kpkeys_text_came((unsigned long)page, 2), 0);
+	KUNIT_EXPECT_TRUE(test, kpkeys_copy_text(at, text, sizeof(text), false));
+	KUNIT_EXPECT_MEMEQ(test, at, text, sizeof(text));
+	text[1] = text[2] = text[3] = text[0] = 0x01010101;
+	KUNIT_EXPECT_TRUE(test, kpkeys_copy_text(at, text, sizeof(text), true));
+	KUNIT_EXPECT_MEMEQ(test, at, text, sizeof(text));
+	KUNIT_EXPECT_TRUE(test, kpkeys_poke_text(at, page, sizeof(u64)));
+	KUNIT_EXPECT_MEMEQ(test, at, page, sizeof(u64));
+	KUNIT_EXPECT_FALSE(test, kpkeys_poke_text(nothing, text, sizeof(text)));
+	KUNIT_EXPECT_FALSE(test, kpkeys_poke_text(NULL, text, sizeof(text)));
+	vfree(page);
+}
+
+/* Else whatever has a page there writes to it while another CPU does. */
+static void test_slot_of_text_is_empty(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey(ARCH_KPKEYS_PATCH_SLOT), -1);
+	KUNIT_EXPECT_EQ(test, kpkeys_are_entries((void *)ARCH_KPKEYS_PATCH_SLOT, 1),
+			kpkeys_state.mode == KPKEYS_AUDIT);
+}
+
 #ifdef CONFIG_BPF_JIT
-/* What is there already, so that nothing changes where it is not refused. */
 static void test_nothing_is_copied_to_text(struct kunit *test)
 {
 	enter_text(TEXT);
@@ -149,13 +191,40 @@ static void test_nothing_is_copied_to_text(struct kunit *test)
 
 static void test_queue_is_keyed(struct kunit *test)
 {
-	u8 *last = &kpkeys_patch_queue[PAGE_SIZE - 1], one = 1, zero = 0;
+	u8 *last = &kpkeys_patch_queue[PAGE_SIZE - 1], zero = 0;
 
-	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(last, &one, 1), -EFAULT);
-	kpkeys_write_queue(last, &one, 1);
-	KUNIT_EXPECT_EQ(test, *last, 1);
-	kpkeys_write_queue(last, &zero, 1);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(last, &zero, 1), -EFAULT);
 }
+
+#ifdef CONFIG_X86
+/* Where a task that waited might say so. */
+static void test_queue_believes_no_entry(struct kunit *test)
+{
+	struct jump_entry *entry = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	enter_text(TEXT);
+	entry->code = (long)TEXT - (long)&entry->code;
+	KUNIT_EXPECT_FALSE(test, kpkeys_queue_jump(entry, true));
+	KUNIT_EXPECT_FALSE(test, kpkeys_queue_jump((void *)__start___jump_table + 4, true));
+	KUNIT_EXPECT_EQ(test, tp_page->nr, 0);
+	leave_text(TEXT);
+}
+
+static void test_steps_are_in_order(struct kunit *test)
+{
+	struct text_poke_loc forged = { .len = 5 }, *tp = &tp_page->single;
+
+	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(tp, KPKEYS_STEP_TRAP));
+	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(&forged, KPKEYS_STEP_TRAP));
+	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(&tp_page->vec[0], KPKEYS_STEP_TRAP));
+	kpkeys_queue_text(&forged, true);
+	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(tp, KPKEYS_STEP_REST));
+	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(tp, KPKEYS_STEP_DONE));
+	kpkeys_end_queue(true);
+	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(tp, KPKEYS_STEP_TRAP));
+}
+#endif
 
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 static int say_one(void)
@@ -228,10 +297,16 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_modules_patch_their_text),
 #endif
 	KUNIT_CASE(test_text_is_what_is_patched),
+	KUNIT_CASE(test_text_is_written),
+	KUNIT_CASE(test_slot_of_text_is_empty),
 #ifdef CONFIG_BPF_JIT
 	KUNIT_CASE(test_nothing_is_copied_to_text),
 #endif
 	KUNIT_CASE(test_queue_is_keyed),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_queue_believes_no_entry),
+	KUNIT_CASE(test_steps_are_in_order),
+#endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	KUNIT_CASE(test_static_call_believes_no_site),
 #endif

@@ -37,59 +37,6 @@ static __always_inline bool let_through(bool ask)
 	return !ask && kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
-static __always_inline bool is_patchable(unsigned long pfn)
-{
-	enum kpkeys_frame frame = kpkeys_frame(pfn);
-
-	if (frame != KPKEYS_FRAME_READONLY)
-		return !frame || frame == KPKEYS_FRAME_MODULE;
-	return pfn >= PHYS_PFN(__pa_symbol(_stext)) &&
-	       pfn <= PHYS_PFN(__pa_symbol(_etext - 1));
-}
-
-static noinline bool set_patch(pte_t *ptep, pte_t pte, bool ask)
-{
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(ptep);
-	kpkeys_reread(pte.pte);
-	if (kpkeys_frames.nr && !let_through(ask) &&
-	    (PTR_ALIGN_DOWN(ptep, PAGE_SIZE) != kpkeys_patch_table ||
-	     !is_patchable(kpkeys_present_pfn(pte))))
-		return false;
-	WRITE_ONCE(*ptep, pte);
-	return true;
-}
-
-/**
- * kpkeys_set_patch_pte - map text where it can be written
- * @ptep: where
- * @pte: what
- *
- * For text_poke() and nobody else: no other entry may make text writable.
- */
-void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte)
-{
-	if (set_patch(ptep, pte, true) ||
-	    kpkeys_refuse("patching", "what is no text", ptep, NULL))
-		return;
-	set_patch(ptep, pte, false);
-}
-
-/**
- * kpkeys_forget_patch - this CPU forgets where it could write text
- * @addr: the first page; its entry is clear
- * @nr: how many
- *
- * While it runs on the tables by which it did, with interrupts off. An mm that is not
- * loaded is flushed when it is loaded again, and which address space id it has then
- * is ordinary memory: another mm with the same id would have what the TLB kept.
- */
-void kpkeys_forget_patch(unsigned long addr, unsigned int nr)
-{
-	while (nr--)
-		flush_tlb_one_user(addr + nr * PAGE_SIZE);
-}
-
 /*
  * What is looked at and then written in one section is written before its frame
  * becomes something else: see kpkeys_set_flushed().

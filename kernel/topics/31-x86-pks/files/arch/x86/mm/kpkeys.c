@@ -257,11 +257,8 @@ static pgd_t *trampoline_tables(void)
  */
 void __init arch_kpkeys_add_roots(void)
 {
-	if (!poking_mm)
-		return;
-	if (kpkeys_root_add(poking_mm, poking_mm->pgd))
+	if (poking_mm && kpkeys_root_add(poking_mm, poking_mm->pgd))
 		panic("kpkeys: no record for poking_mm");
-	kpkeys_root_patches(poking_mm);
 }
 
 /**

@@ -131,31 +131,6 @@ bool kpkeys_patches_alias(void)
 	return enabling;
 }
 
-/**
- * kpkeys_patch - write instructions by the slot that text is patched through
- * @addr: in the slot
- * @from: what to write
- * @len: in bytes, up to the end of the page
- * @same: the first instruction over and over
- *
- * Other CPUs see the slot; it has the key of page tables.
- *
- * Return: false if that is not where @addr is, or the slot has no key yet.
- */
-bool kpkeys_patch(void *addr, const void *from, size_t len, bool same)
-{
-	u32 *slot = (u32 *)fix_to_virt(FIX_TEXT_POKE0);
-	size_t i = offset_in_page(addr) / sizeof(u32), n;
-
-	if (!kpkeys_pgtables_enabled() || enabling ||
-	    PTR_ALIGN_DOWN(addr, PAGE_SIZE) != (void *)slot)
-		return false;
-	guard(kpkeys_hardened_pgtables)();
-	for (n = 0; n < len / sizeof(u32) && i < PAGE_SIZE / sizeof(u32); n++, i++)
-		WRITE_ONCE(slot[i], READ_ONCE(((const u32 *)from)[same ? 0 : n]));
-	return true;
-}
-
 /* Whether a write of POR_EL1 is in force at once is the CPU's affair. */
 static unsigned long __init count_late(unsigned long *keyed)
 {

@@ -90,8 +90,6 @@ static __always_inline bool kpkeys_is_open_slot(const void *ptep)
 }
 
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
-void kpkeys_set_patch_pte(pte_t *ptep, pte_t pte);
-void kpkeys_forget_patch(unsigned long addr, unsigned int nr);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);
 void kpkeys_set_pud(pud_t *pudp, pud_t pud);
 void kpkeys_set_p4d(p4d_t *p4dp, p4d_t p4d);

@@ -18,7 +18,6 @@ void kpkeys_suspend_exit(void);
 void kpkeys_flush_cpu(void *unused);
 bool kpkeys_wants_pages(void);
 bool kpkeys_patches_alias(void);
-bool kpkeys_patch(void *addr, const void *from, size_t len, bool same);
 pte_t *kpkeys_leaf(unsigned long addr, unsigned long *size);
 #else
 static inline void kpkeys_setup_cpu(void) { }
@@ -27,11 +26,6 @@ static inline void kpkeys_suspend_exit(void) { }
 static inline void kpkeys_flush_cpu(void *unused) { }
 static inline bool kpkeys_wants_pages(void) { return false; }
 static inline bool kpkeys_patches_alias(void) { return false; }
-static inline bool kpkeys_patch(void *addr, const void *from, size_t len,
-				bool same)
-{
-	return false;
-}
 #endif
 
 /**
@@ -40,15 +34,14 @@ static inline bool kpkeys_patch(void *addr, const void *from, size_t len,
  * @prot: as asked for; 0 clears the slot
  *
  * Page tables that have no other mapping yet, or a read-only one, are written
- * through slots of their own, and text is patched through one. Other CPUs see
- * those, too: they carry the key.
+ * through slots of their own. Other CPUs see those, too: they carry the key.
  */
 static inline pgprot_t kpkeys_fixmap_prot(enum fixed_addresses idx,
 					  pgprot_t prot)
 {
 #ifdef KPKEYS_BUILT_IN
 	if (kpkeys_pgtables_enabled() && pgprot_val(prot) &&
-	    ((idx >= FIX_PTE && idx <= FIX_PGD) || idx == FIX_TEXT_POKE0))
+	    idx >= FIX_PTE && idx <= FIX_PGD)
 		pgprot_val(prot) |= FIELD_PREP(PTE_PO_IDX_MASK,
 					       KPKEYS_PKEY_PGTABLES);
 #endif

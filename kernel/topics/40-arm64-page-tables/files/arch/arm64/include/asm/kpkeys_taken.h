@@ -122,7 +122,7 @@ static __always_inline void clear_plain_ptes(struct mm_struct *mm,
 }
 #else
 #define unfold_edges(mm, ptep, addr, end)	do { } while (0)
-#define fold_ptes(mm, ptep, addr, end)		do { } while (0)
+#define fold_ptes(mm, ptep, addr, end)		do { (void)(ptep); (void)(addr); } while (0)
 #endif
 
 /* ---- in a section ---- */

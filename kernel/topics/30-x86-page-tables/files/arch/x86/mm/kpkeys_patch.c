@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What waits to be patched, and the steps in which it is. Each section finds out anew
+ * what it is about to do: from the kernel's own tables of places, which are read-only,
+ * and from a page with the key of the state.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/init.h>
+#include <linux/irqflags.h>
+#include <linux/jump_label.h>
+#include <linux/kprobes.h>
+#include <linux/kpkeys_arch.h>
+#include <linux/processor.h>
+
+#include <asm/kpkeys_mm.h>
+#include <asm/kpkeys_patch.h>
+#include <asm/nops.h>
+
+#include "kpkeys/text.h"
+
+/* As x86_nops[] has them: the first byte is the lowest. */
+#define NOP2		0x9066ULL
+#define NOP5		0x441f0fULL
+
+static const u8 int3 = INT3_INSN_OPCODE, first_of_six = 0x0f;
+
+struct kpkeys_patch_slot kpkeys_patch_slot __ro_after_init;
+
+/**
+ * arch_kpkeys_patch_init - find the slot by which text is written
+ */
+void __init arch_kpkeys_patch_init(void)
+{
+	/* What needs no key to be read-only is written past that. */
+	pgprot_t prot = arch_kpkeys_has_keys() ? PAGE_KERNEL : PAGE_KERNEL_RO;
+	unsigned int level;
+
+	kpkeys_patch_slot.entry = (u64 *)lookup_address(ARCH_KPKEYS_PATCH_SLOT, &level);
+	kpkeys_patch_slot.prot = (pgprot_val(prot) & __default_kernel_pte_mask) |
+				 (u64)KPKEYS_PKEY_PGTABLES << _PAGE_BIT_PKEY_BIT0;
+}
+
+/* ---- what waits ---- */
+
+static __always_inline bool is_builtin(const struct jump_entry *entry)
+{
+	unsigned long at = (unsigned long)entry - (unsigned long)__start___jump_table;
+
+	return at < (unsigned long)__stop___jump_table - (unsigned long)__start___jump_table &&
+	       !(at % sizeof(*entry));
+}
+
+/* What is there says how long it is, as whoever assembled it chose. */
+static __always_inline u8 jump_len(unsigned long at)
+{
+	switch (READ_ONCE(*(u8 *)at)) {
+	case JMP8_INSN_OPCODE:
+	case NOP2 & 0xff:
+		return JMP8_INSN_SIZE;
+	case JMP32_INSN_OPCODE:
+	case NOP5 & 0xff:
+		return JMP32_INSN_SIZE;
+	default:
+		return 0;
+	}
+}
+
+static __always_inline u64 jump_text(u8 len, s32 disp, bool jump)
+{
+	if (len == JMP8_INSN_SIZE)
+		return jump ? JMP8_INSN_OPCODE | (u64)(u8)disp << 8 : NOP2;
+	return jump ? JMP32_INSN_OPCODE | (u64)(u32)disp << 8 : NOP5;
+}
+
+static __always_inline void fill_jump(struct text_poke_loc *tp, s32 at, u8 len, s32 disp,
+				      bool jump)
+{
+	u64 text = jump_text(len, disp, jump);
+	unsigned int i;
+
+	tp->rel_addr = at;
+	tp->disp = jump ? disp : 0;
+	tp->len = len;
+	tp->opcode = len == JMP8_INSN_SIZE ? JMP8_INSN_OPCODE : JMP32_INSN_OPCODE;
+	for (i = 0; i < sizeof(tp->text); i++, text >>= BITS_PER_BYTE)
+		tp->text[i] = text;
+	tp->step = KPKEYS_STEP_NONE;
+}
+
+/* Of what is kept. The kernel's own text is patched by its own table alone. */
+static __always_inline bool add_jump(bool ask)
+{
+	const struct jump_entry *entry = (const void *)kpkeys_kept(source);
+	int nr = tp_page->nr;
+	u8 len;
+
+	kpkeys_keep(end, jump_entry_code(entry));
+	kpkeys_keep(value, jump_entry_target(entry));
+	if (!is_builtin(entry) && !is_others(mapped_at(kpkeys_kept(end))) &&
+	    (ask || kpkeys_state.mode != KPKEYS_AUDIT))
+		return false;
+	len = jump_len(kpkeys_kept(end));
+	if (!len || nr >= (int)TP_VEC_MAX)
+		return false;
+	fill_jump(&tp_page->vec[nr], kpkeys_kept(end) - (unsigned long)_stext, len,
+		  kpkeys_kept(value) - kpkeys_kept(end) - len, kpkeys_kept(done));
+	tp_page->nr = nr + 1;
+	return true;
+}
+
+static noinline __flatten enum kpkeys_patched queue_jump(const struct jump_entry *entry,
+							 bool jump, bool ask)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
+	kpkeys_reread(jump);
+	kpkeys_reread(ask);
+	kpkeys_keep(source, (const u64 *)entry);
+	kpkeys_keep(done, jump);
+	return take_slot() ? leave_slot(add_jump(ask)) : KPKEYS_PATCH_BUSY;
+}
+
+/**
+ * kpkeys_queue_jump - have a jump label be patched with the next batch
+ * @entry: says where it is, and where it leads
+ * @jump: it is to jump, or to go on
+ *
+ * Return: false if the entry can be written and its text is the kernel's.
+ */
+bool kpkeys_queue_jump(const struct jump_entry *entry, bool jump)
+{
+	enum kpkeys_patched done;
+	bool ask = true;
+
+	guard(irqsave)();
+	do {
+		done = queue_jump(entry, jump, ask);
+	} while (is_to_repeat(done, &ask, entry));
+	return done == KPKEYS_PATCHED;
+}
+
+static __always_inline bool add_text(const struct text_poke_loc *tp, bool single)
+{
+	struct text_poke_loc *to = &tp_page->single;
+
+	if (!single) {
+		if (tp_page->nr >= (int)TP_VEC_MAX)
+			return false;
+		to = &tp_page->vec[tp_page->nr++];
+	}
+	*to = *tp;
+	to->step = KPKEYS_STEP_NONE;
+	return true;
+}
+
+static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_loc *tp,
+							 bool single)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(tp);
+	kpkeys_reread(single);
+	return take_slot() ? leave_slot(add_text(tp, single)) : KPKEYS_PATCH_BUSY;
+}
+
+/**
+ * kpkeys_queue_text - have any instruction be patched
+ * @tp: which
+ * @single: by itself, or with the next batch
+ *
+ * What ftrace, kprobes and others of root's say is believed.
+ *
+ * Return: false if the batch is full.
+ */
+bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single)
+{
+	enum kpkeys_patched done;
+
+	guard(irqsave)();
+	while ((done = queue_text(tp, single)) == KPKEYS_PATCH_BUSY)
+		cpu_relax();
+	return done == KPKEYS_PATCHED;
+}
+
+static noinline __flatten enum kpkeys_patched end_queue(bool single)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(single);
+	if (!take_slot())
+		return KPKEYS_PATCH_BUSY;
+	if (single)
+		tp_page->single.len = 0;
+	else
+		tp_page->nr = 0;
+	return leave_slot(true);
+}
+
+/**
+ * kpkeys_end_queue - nothing waits any more
+ * @single: what is patched by itself, or the batch
+ */
+void kpkeys_end_queue(bool single)
+{
+	guard(irqsave)();
+	while (end_queue(single) == KPKEYS_PATCH_BUSY)
+		cpu_relax();
+}
+
+/* ---- steps ---- */
+
+/* What is behind the batch is patched by itself. */
+static __always_inline bool is_next_step(unsigned int i, u8 step)
+{
+	const struct text_poke_loc *tp = &tp_page->vec[i];
+	bool waits = i < (unsigned int)tp_page->nr ||
+		     (i == TP_VEC_MAX && tp_page->single.len);
+
+	return waits && step == tp->step + 1 && step <= KPKEYS_STEP_DONE &&
+	       tp->len && tp->len <= POKE_MAX_OPCODE_SIZE + 1;
+}
+
+static __always_inline bool take_step(struct text_poke_loc *tp, u8 step)
+{
+	unsigned long at = (unsigned long)_stext + tp->rel_addr;
+	bool six = tp->len > POKE_MAX_OPCODE_SIZE;
+
+	tp->step = step;
+	if (step == KPKEYS_STEP_TRAP)
+		aim_at(at, &int3, sizeof(int3), false);
+	else if (step == KPKEYS_STEP_REST)
+		aim_at(at + 1, tp->text + !six, tp->len - 1, false);
+	else
+		aim_at(at, six ? &first_of_six : tp->text, 1, false);
+	return write_text(true, true);
+}
+
+static noinline __flatten enum kpkeys_patched patch_step(unsigned int i, u8 step)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(i);
+	kpkeys_reread(step);
+	if (!take_slot())
+		return KPKEYS_PATCH_BUSY;
+	return leave_slot(is_next_step(i, step) && take_step(&tp_page->vec[i], step));
+}
+
+/**
+ * kpkeys_patch_step - write a part of an instruction that waits to be patched
+ * @tp: which
+ * @step: enum kpkeys_step
+ *
+ * Return: false if it does not wait, or that is not its next step.
+ */
+bool kpkeys_patch_step(const struct text_poke_loc *tp, u8 step)
+{
+	unsigned int i = tp - tp_page->vec;
+	enum kpkeys_patched done;
+
+	guard(irqsave)();
+	while ((done = patch_step(i, step)) == KPKEYS_PATCH_BUSY)
+		cpu_relax();
+	return done == KPKEYS_PATCHED ||
+	       !kpkeys_refuse("patching", "what does not wait for it", tp, NULL);
+}
