@@ -99,6 +99,9 @@ uint64_t text_phys(void);
 enum outcome patch_text_through(uint64_t kernel_alias);
 enum outcome patch_text_in_user_mapping(char *code);
 
+/* Likewise; store() is called again, to put back what it changed. */
+enum outcome patch_text_by(bool (*store)(uint64_t addr, const void *data, size_t len));
+
 /* patching.c: the kernel's own list of places to patch, changed by store() */
 uint64_t patched_entry(void);
 enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t len));

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/filter.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "held.h"
+#include "objects.h"
+
+#ifdef __x86_64__
+#define CURRENT		"pcpu_hot"	/* begins with the task that runs */
+#define TASK_SIZE	4096		/* as much of it as has its stack */
+#define STACK_WORDS	4096		/* at most */
+
+/* struct mutex; where it has its flags there are no others */
+#define MUTEX		"text_mutex"
+#define MUTEX_FLAGS	7UL
+#define MUTEX_WAITERS	16
+#define WAITER_TASK	16
+
+/* A table's lock, in its struct page. On an emulator it does not show who waits. */
+#define TABLE_LOCK	40
+#define LOOKS		5		/* at the same task, which goes nowhere */
+
+#define PAUSE		2000		/* microseconds */
+#define PATIENCE	500		/* times as many looks */
+#define SETTLE		1500000		/* microseconds, until what others left is patched */
+
+static struct {
+	volatile unsigned int asked, done;
+	volatile bool stop;
+} *helper;
+
+/* ---- who acts ---- */
+
+static void act_for_ever(void (*act)(void))
+{
+	stay_on_cpu(HELD_CPU);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!helper->stop) {
+		usleep(PAUSE);
+		if (helper->done == helper->asked)
+			continue;
+		act();
+		helper->done++;
+	}
+	_exit(0);
+}
+
+/* Who would wait on this CPU would have it to himself. */
+void held_start(void (*act)(void))
+{
+	helper = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!fork())
+		act_for_ever(act);
+	stay_on_cpu(0);
+	usleep(SETTLE);
+}
+
+/* Who became root has no right to kill it. */
+void held_stop(void)
+{
+	helper->stop = true;
+}
+
+void held_ask(void)
+{
+	helper->asked++;
+}
+
+bool held_is_done(void)
+{
+	return helper->done == helper->asked;
+}
+
+/* ---- the locks ---- */
+
+struct held_lock held_table(void)
+{
+	struct held_lock lock = { 0 };
+	uint64_t addr = kread64(ksymbol("poking_addr")), phys;
+
+	if (!addr || corrupt_command("walk addr=0x%lx level=%d name=poking_mm", addr, LEVEL_PMD) ||
+	    corrupt_answer("level") != LEVEL_PMD)
+		return lock;
+	phys = corrupt_answer("value") & PTE_PFN_MASK;
+	if (phys)
+		lock.addr = memory_map_base() + phys / PAGE_SIZE * STRUCT_PAGE + TABLE_LOCK;
+	return lock;
+}
+
+struct held_lock held_mutex(void)
+{
+	return (struct held_lock) { ksymbol(MUTEX), true };
+}
+
+/* By a task that sleeps, for which nobody spins. */
+static void take(const struct held_lock *lock)
+{
+	struct task owner;
+
+	if (!lock->is_mutex)
+		set_lock(lock->addr, true);
+	else if (!ktask(getppid(), &owner))
+		kwrite64(lock->addr, owner.task);
+}
+
+static uint64_t first_waiter(const struct held_lock *lock)
+{
+	uint64_t list = lock->addr + MUTEX_WAITERS, first = kread64(list);
+
+	return first == list ? 0 : first;
+}
+
+/* Who has the kernel copy code takes the mutex, and gives it to who waits. */
+void held_copy_filter(void)
+{
+	struct sock_filter code[] = { { BPF_RET | BPF_K, 0, 0, 7 } };
+	struct sock_fprog filter = { .len = 1, .filter = code };
+	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+}
+
+static void release(const struct held_lock *lock)
+{
+	if (!lock->is_mutex)
+		return set_lock(lock->addr, false);
+	kwrite64(lock->addr, kread64(lock->addr) & MUTEX_FLAGS);
+	if (first_waiter(lock))
+		held_copy_filter();
+}
+
+/* ---- who waits ---- */
+
+static uint64_t task_that_waits(const struct held_lock *lock)
+{
+	uint64_t waiter;
+
+	if (lock->is_mutex) {
+		waiter = first_waiter(lock);
+		return waiter ? kread64(waiter + WAITER_TASK) : 0;
+	}
+	return kread64(ksymbol_cpu(CURRENT, HELD_CPU));
+}
+
+/* All tasks have it at the same place. */
+static size_t read_stack(uint64_t task, uint64_t *words, uint64_t *stack)
+{
+	struct task own;
+	uint64_t slot;
+	size_t at;
+
+	if (ktask(0, &own) || own.stack_size > STACK_WORDS * sizeof(*words))
+		return 0;
+	slot = find_word(own.task, TASK_SIZE, own.stack);
+	*stack = slot ? kread64(task + (slot - own.task)) : 0;
+	for (at = 0; at < own.stack_size; at += PAGE_SIZE)
+		if (kread(*stack + at, (char *)words + at, PAGE_SIZE))
+			return 0;
+	return own.stack_size / sizeof(*words);
+}
+
+/* What is left of earlier calls may look like it. */
+static bool change_stack(uint64_t task, const struct held_change *change)
+{
+	static uint64_t words[STACK_WORDS + HELD_ABOVE];
+	uint64_t function = ksymbol(change->function), stack;
+	size_t nr = read_stack(task, words, &stack), i;
+	bool changed = false;
+
+	for (i = HELD_BELOW; function && i < nr; i++)
+		if (words[i] - function < change->length &&
+		    change->change(change, stack + i * sizeof(*words), words + i))
+			changed = true;
+	return changed;
+}
+
+/* The kernel's way through what comes before a lock is short. */
+static bool change_waiter(const struct held_lock *lock, const struct held_change *change)
+{
+	uint64_t task = task_that_waits(lock);
+	int i;
+
+	for (i = 0; task && i < LOOKS; i++) {
+		usleep(PAUSE);
+		if (task_that_waits(lock) != task)
+			return false;
+	}
+	return task && change_stack(task, change);
+}
+
+bool held_act(const struct held_lock *lock, const struct held_change *change)
+{
+	bool changed = false;
+	int i;
+
+	take(lock);
+	held_ask();
+	for (i = 0; i < PATIENCE && !changed && !change->is_over(change); i++) {
+		usleep(PAUSE);
+		changed = change_waiter(lock, change);
+	}
+	release(lock);
+	return changed;
+}
+#endif

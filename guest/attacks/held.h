@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Locks of the kernel's that are made to look held. Who waits for one, on the other
+ * CPU, has on his stack what he goes on with, and it is changed there.
+ */
+#ifndef GUEST_HELD_H
+#define GUEST_HELD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HELD_CPU	1	/* where they wait */
+#define HELD_BELOW	16	/* words below the way back into a function ... */
+#define HELD_ABOVE	16	/* ... and above it, in what is to be changed */
+
+struct held_lock {
+	uint64_t addr;
+	bool is_mutex;		/* or a spinlock, for which a CPU waits */
+};
+
+/* Of the table by which the kernel patches text, and of all who patch it; addr is 0 if there is none. */
+struct held_lock held_table(void);
+struct held_lock held_mutex(void);
+
+/*
+ * What is to be changed, if it is there: words[0] is the way back into the function, and
+ * the others are around it, words[0] at addr. Returns whether it was.
+ */
+struct held_change {
+	const char *function;
+	size_t length;
+	bool (*change)(const struct held_change *change, uint64_t addr, const uint64_t *words);
+	/* Nobody will wait any more. */
+	bool (*is_over)(const struct held_change *change);
+	void *data;
+};
+
+/* A process on that CPU, to do something each time that it is asked. */
+void held_start(void (*act)(void));
+void held_stop(void);
+void held_ask(void);
+bool held_is_done(void);
+
+/* This CPU has the kernel copy code. */
+void held_copy_filter(void);
+
+/* It is asked while the lock looks held. Returns whether something was changed. */
+bool held_act(const struct held_lock *lock, const struct held_change *change);
+
+#endif
