@@ -11,8 +11,10 @@
 typedef enum kpkeys_patched patch_fn(unsigned long to, const void *from, unsigned long len,
 				     bool same, bool ask);
 
-static noinline __flatten enum kpkeys_patched
-write_copy(unsigned long to, const void *from, unsigned long len, bool same, bool ask)
+/* In line: what a section is given may be changed until it has begun. */
+static __always_inline enum kpkeys_patched
+write_page(unsigned long to, const void *from, unsigned long len, bool same, bool ask,
+	   bool own)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(to);
@@ -21,21 +23,20 @@ write_copy(unsigned long to, const void *from, unsigned long len, bool same, boo
 	kpkeys_reread(same);
 	kpkeys_reread(ask);
 	aim_at(to, from, len, same);
-	return take_slot() ? leave_slot(write_text(false, ask)) : KPKEYS_PATCH_BUSY;
+	return take_slot() ? leave_slot(write_text(own, ask)) : KPKEYS_PATCH_BUSY;
+}
+
+static noinline __flatten enum kpkeys_patched
+write_copy(unsigned long to, const void *from, unsigned long len, bool same, bool ask)
+{
+	return write_page(to, from, len, same, ask, false);
 }
 NOKPROBE_SYMBOL(write_copy);
 
 static noinline __flatten enum kpkeys_patched
 write_any(unsigned long to, const void *from, unsigned long len, bool same, bool ask)
 {
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(to);
-	kpkeys_reread(from);
-	kpkeys_reread(len);
-	kpkeys_reread(same);
-	kpkeys_reread(ask);
-	aim_at(to, from, len, same);
-	return take_slot() ? leave_slot(write_text(true, ask)) : KPKEYS_PATCH_BUSY;
+	return write_page(to, from, len, same, ask, true);
 }
 NOKPROBE_SYMBOL(write_any);
 

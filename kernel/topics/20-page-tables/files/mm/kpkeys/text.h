@@ -11,6 +11,7 @@
 #define _MM_KPKEYS_TEXT_H
 
 #include <linux/atomic.h>
+#include <linux/jump_label.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
@@ -91,6 +92,15 @@ static __always_inline bool is_own_text(unsigned long addr, unsigned long pfn)
 {
 	return kpkeys_frame(pfn) == KPKEYS_FRAME_READONLY &&
 	       addr >= (unsigned long)_stext && addr < (unsigned long)_etext;
+}
+
+/* The kernel's own table of places is read-only. */
+static __always_inline bool is_builtin(const struct jump_entry *entry)
+{
+	unsigned long at = (unsigned long)entry - (unsigned long)__start___jump_table;
+
+	return at < (unsigned long)__stop___jump_table - (unsigned long)__start___jump_table &&
+	       !(at % sizeof(*entry));
 }
 
 /* What is left to write, in words of the section: where to, what, how many bytes. */

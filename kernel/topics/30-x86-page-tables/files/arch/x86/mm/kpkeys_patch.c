@@ -43,14 +43,6 @@ void __init arch_kpkeys_patch_init(void)
 
 /* ---- what waits ---- */
 
-static __always_inline bool is_builtin(const struct jump_entry *entry)
-{
-	unsigned long at = (unsigned long)entry - (unsigned long)__start___jump_table;
-
-	return at < (unsigned long)__stop___jump_table - (unsigned long)__start___jump_table &&
-	       !(at % sizeof(*entry));
-}
-
 /* What is there says how long it is, as whoever assembled it chose. */
 static __always_inline u8 jump_len(unsigned long at)
 {

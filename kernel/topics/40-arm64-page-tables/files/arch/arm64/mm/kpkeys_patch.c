@@ -32,14 +32,6 @@ void __init arch_kpkeys_patch_init(void)
 				 FIELD_PREP(PTE_PO_IDX_MASK, KPKEYS_PKEY_PGTABLES);
 }
 
-static __always_inline bool is_builtin(const struct jump_entry *entry)
-{
-	unsigned long at = (unsigned long)entry - (unsigned long)__start___jump_table;
-
-	return at < (unsigned long)__stop___jump_table - (unsigned long)__start___jump_table &&
-	       !(at % sizeof(*entry));
-}
-
 /* Of what is kept. The kernel's own text is patched by its own table alone. */
 static __always_inline bool write_insn(bool ask)
 {
