@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -66,14 +65,6 @@ static struct {
 } *child;
 
 typedef void child_function(volatile char *page);
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* It has stopped when this returns. */
 static pid_t start_child(child_function *run, volatile char *page)

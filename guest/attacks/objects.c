@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "attack.h"
 #include "corrupt.h"
@@ -90,6 +91,14 @@ bool has_hit_section(int cpu)
 
 	kread(ksymbol_cpu("kpkeys_cpu", cpu) + NR_SAVED, &nr, sizeof(nr));
 	return nr;
+}
+
+uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 uint64_t frame_at(uint64_t pfn)

@@ -86,6 +86,9 @@ int add_reference(uint64_t page, int nr);
 /* The next block of this order that this CPU takes begins with that struct page. */
 int put_on_free_list(uint64_t page, int order);
 
+/* Since the machine started. */
+uint64_t now_ms(void);
+
 /* Tables and lists of this CPU only. */
 void stay_on_cpu(int cpu);
 
