@@ -86,6 +86,7 @@
 	X(fork_compound_head,	"fork-compound-head",	NEEDS_SETUID)	\
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
 	X(interrupted_registers, "interrupted-registers", NEEDS_VICTIM) \
+	X(trap_registers,	"trap-registers",	NEEDS_VICTIM)	\
 	X(interrupted_level,	"interrupted-level",	0)		\
 	X(ist_pointer,		"ist-pointer",		0)		\
 	X(gdt_tss,		"gdt-tss",		0)		\
