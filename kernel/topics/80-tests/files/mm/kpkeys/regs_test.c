@@ -35,6 +35,7 @@
 	"1: pause\n\t"							\
 	"cmpl $0, " flag "\n\t"						\
 	"je 1b"
+#define STORE_ZERO(to)	"movq $0, " to
 #else
 #define FIRST(frame)	((frame)->regs[19])
 #define SECOND(frame)	((frame)->regs[20])
@@ -45,6 +46,7 @@
 	"1: yield\n\t"							\
 	"ldr w9, " flag "\n\t"						\
 	"cbz w9, 1b"
+#define STORE_ZERO(to)	"str xzr, " to
 #endif
 
 static int done;
@@ -190,22 +192,27 @@ static void test_trap_changes_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, value, OTHER);
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
+#endif
 
 static unsigned long watched;
+static int hits;
 
 /* Who has a handler of his own is not stepped: the store is not watched again. */
 static void answer_watchpoint(struct perf_event *event,
 			      struct perf_sample_data *data, struct pt_regs *regs)
 {
+	hits += FIRST(regs) == VALUE;
 	FIRST(regs) = OTHER;
+#ifdef CONFIG_ARM64
 	sysreg_clear_set(mdscr_el1, DBG_MDSCR_KDE, 0);
+#endif
 }
 
 static noinline unsigned long store_watched(void)
 {
-	register unsigned long value asm("x19") = VALUE;
+	register unsigned long value asm(FIRST_NAME) = VALUE;
 
-	asm volatile("str xzr, %[watched]"
+	asm volatile(STORE_ZERO("%[watched]")
 		     : "+r" (value), [watched] "=m" (watched) : : "memory");
 	return value;
 }
@@ -224,15 +231,16 @@ static void test_watchpoint_keeps_registers(struct kunit *test)
 	attr.bp_type = HW_BREAKPOINT_W;
 	events = register_wide_hw_breakpoint(&attr, answer_watchpoint, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)events));
+	hits = 0;
 	scoped_guard(kpkeys_hardened_pgtables) {
 		value = store_watched();
 		after = kpkeys_test_store();
 	}
 	unregister_wide_hw_breakpoint(events);
+	KUNIT_EXPECT_EQ(test, hits, 1);
 	KUNIT_EXPECT_EQ(test, value, VALUE);
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
-#endif
 
 /* A fault with a fixup goes on there, and says so in a register. */
 static void test_fixup_changes_registers(struct kunit *test)
@@ -385,15 +393,32 @@ static void test_capabilities_are_constant(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, bits >= (void *)__start_ro_after_init &&
 				bits < (void *)__end_ro_after_init);
 }
+
+/* By a task's copy, which is ordinary memory. */
+static void test_user_bits_of_control_register(struct kunit *test)
+{
+	u64 mine = READ_ONCE(current->thread.sctlr_user), before, after;
+
+	preempt_disable();
+	before = read_sysreg(sctlr_el1);
+	update_sctlr_el1(mine | SCTLR_EL1_UMA);
+	after = read_sysreg(sctlr_el1);
+	write_sysreg(before, sctlr_el1);
+	isb();
+	preempt_enable();
+	KUNIT_EXPECT_EQ(test, before & SCTLR_EL1_UMA, 0);
+	KUNIT_EXPECT_EQ(test, after & SCTLR_EL1_UMA, 0);
+}
 #endif
 
 static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_interrupt_changes_registers),
 	KUNIT_CASE(test_section_keeps_registers),
 	KUNIT_CASE(test_trap_changes_registers),
-#ifdef CONFIG_ARM64
 	KUNIT_CASE(test_watchpoint_keeps_registers),
+#ifdef CONFIG_ARM64
 	KUNIT_CASE(test_capabilities_are_constant),
+	KUNIT_CASE(test_user_bits_of_control_register),
 #endif
 	KUNIT_CASE(test_fixup_changes_registers),
 #ifdef CONFIG_X86_64
