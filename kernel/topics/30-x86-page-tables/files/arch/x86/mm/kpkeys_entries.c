@@ -37,6 +37,16 @@ static __always_inline bool let_through(bool ask)
 	return !ask && kpkeys_state.mode == KPKEYS_AUDIT;
 }
 
+static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
+{
+	if (kpkeys_is_typed(pte))
+		return false;
+	if (likely(kpkeys_is_pte_slot(ptep)))
+		return kpkeys_is_private(pte.pte);
+	return kpkeys_is_open_kernel_slot(ptep) &&
+	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte, kpkeys_present_pfn(pte));
+}
+
 /*
  * What is looked at and then written in one section is written before its frame
  * becomes something else: see kpkeys_set_flushed().
@@ -46,12 +56,21 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte.pte);
-	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte) ||
-	    (kpkeys_is_pte_slot(ptep) ? !kpkeys_is_private(pte.pte) :
-	     kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte, kpkeys_present_pfn(pte))))
+	if (!is_ordinary(ptep, pte))
 		return false;
 	WRITE_ONCE(*ptep, pte);
 	return true;
+}
+
+/* Out of line, so that the way above saves no register for it. */
+static noinline void set_other(pte_t *ptep, pte_t pte)
+{
+	u64 old;
+
+	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
+		return;
+	if (!is_refused(ptep, pte))
+		kpkeys_exchange_leaf(ptep, pte_val(pte), &old);
 }
 
 /**
@@ -61,14 +80,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
-	u64 old;
-
-	if (likely(set_ordinary(ptep, pte)))
-		return;
-	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
-		return;
-	if (!is_refused(ptep, pte))
-		kpkeys_exchange_leaf(ptep, pte_val(pte), &old);
+	if (unlikely(!set_ordinary(ptep, pte)))
+		set_other(ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
@@ -275,6 +288,12 @@ static noinline __flatten bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 	return true;
 }
 
+static noinline void set_several(pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	if (!set_run(ptep, pte, nr))
+		set_one_by_one(ptep, pte, nr);
+}
+
 /**
  * kpkeys_set_ptes - set_ptes() where page tables are protected
  * @ptep: where
@@ -283,10 +302,10 @@ static noinline __flatten bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
  */
 void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
 {
-	if (nr == 1)
+	if (nr > 1)
+		set_several(ptep, pte, nr);
+	else
 		kpkeys_set_pte(ptep, pte);
-	else if (!set_run(ptep, pte, nr))
-		set_one_by_one(ptep, pte, nr);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 

@@ -75,18 +75,37 @@ static __always_inline bool is_pte_run(const pte_t *ptep, unsigned int nr)
 	       offset_in_page(ptep) + nr * sizeof(*ptep) <= PAGE_SIZE;
 }
 
+static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
+{
+	if (kpkeys_is_typed(pte))
+		return false;
+	if (likely(kpkeys_is_pte_slot(ptep)))
+		return kpkeys_is_private(pte_val(pte));
+	return kpkeys_is_open_kernel_slot(ptep) &&
+	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte), kpkeys_present_pfn(pte));
+}
+
 /* Looked at and written with preemption off, before its frame changes its type. */
 static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(pte_val(pte));
-	if (!kpkeys_is_open_slot(ptep) || kpkeys_is_typed(pte) ||
-	    (kpkeys_is_pte_slot(ptep) ? !kpkeys_is_private(pte_val(pte)) :
-	     kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte), kpkeys_present_pfn(pte))))
+	if (!is_ordinary(ptep, pte))
 		return false;
 	___set_pte(ptep, pte);
 	return true;
+}
+
+/* Out of line, so that the way above saves no register for it. */
+static noinline void set_other(pte_t *ptep, pte_t pte)
+{
+	u64 old;
+
+	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
+		return;
+	if (!kpkeys_refuse_run(ptep, pte, 1))
+		kpkeys_exchange_leaf(ptep, pte_val(pte), &old);
 }
 
 /**
@@ -96,14 +115,8 @@ static __always_inline bool set_ordinary(pte_t *ptep, pte_t pte)
  */
 void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
-	u64 old;
-
-	if (likely(set_ordinary(ptep, pte)))
-		return;
-	if (!kpkeys_is_pte_slot(ptep) && kpkeys_set_elsewhere(ptep, pte_val(pte)))
-		return;
-	if (!kpkeys_refuse_run(ptep, pte, 1))
-		kpkeys_exchange_leaf(ptep, pte_val(pte), &old);
+	if (unlikely(!set_ordinary(ptep, pte)))
+		set_other(ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
 
@@ -246,13 +259,8 @@ static noinline __flatten bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t 
 void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 		     unsigned int nr)
 {
-	if (nr > 1) {
-		if (!set_run(mm, ptep, pte, nr))
-			set_one_by_one(ptep, pte, nr);
-		return;
-	}
-	__check_safe_pte_update(mm, ptep, pte);
-	kpkeys_set_pte(ptep, pte);
+	if (nr < 2 || !set_run(mm, ptep, pte, nr))
+		set_one_by_one(ptep, pte, nr);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 

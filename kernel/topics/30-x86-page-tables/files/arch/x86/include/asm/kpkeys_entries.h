@@ -71,22 +71,23 @@ static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
 }
 
 /*
- * May an entry be written there, whatever it is? Of the kernel's those stay that
- * lead to what is not ordinary, maybe: kpkeys_refuse_leaf() knows.
+ * May an entry of the kernel be written, whatever it is? Those stay that lead to
+ * what is not ordinary, maybe: kpkeys_refuse_leaf() knows.
  */
-static __always_inline bool kpkeys_is_open_slot(const void *ptep)
+static __always_inline bool kpkeys_is_open_kernel_slot(const void *ptep)
 {
-	u8 table;
 	u64 old;
 
-	if (!kpkeys_is_linear(ptep))
+	if (!kpkeys_is_kernel_slot(ptep))
 		return false;
-	table = kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK;
-	if (likely(table == KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0)))
-		return true;
 	old = READ_ONCE(*(const u64 *)ptep);
-	return table == KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, 0) &&
-	       (!(old & _PAGE_PRESENT) || !kpkeys_frame((old & PTE_PFN_MASK) >> PAGE_SHIFT));
+	return !(old & _PAGE_PRESENT) ||
+	       !kpkeys_frame((old & PTE_PFN_MASK) >> PAGE_SHIFT);
+}
+
+static __always_inline bool kpkeys_is_open_slot(const void *ptep)
+{
+	return likely(kpkeys_is_pte_slot(ptep)) || kpkeys_is_open_kernel_slot(ptep);
 }
 
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);

@@ -46,17 +46,20 @@ static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
 }
 
 /*
- * May an entry be written there, whatever it is? Of the kernel's those stay that
- * lead to what is not ordinary, maybe: kpkeys_refuse_leaf() knows.
+ * May an entry of the kernel be written, whatever it is? Those stay that lead to
+ * what is not ordinary, maybe: kpkeys_refuse_leaf() knows.
  */
-#define kpkeys_is_open_slot(ptep)					\
+#define kpkeys_is_open_kernel_slot(ptep)				\
 ({									\
 	pte_t *__slot = (ptep);						\
 									\
-	likely(kpkeys_is_pte_slot(__slot)) ||				\
-	(kpkeys_is_kernel_slot(__slot) &&				\
-	 !kpkeys_is_typed(READ_ONCE(*__slot)));				\
+	kpkeys_is_kernel_slot(__slot) &&				\
+	!kpkeys_is_typed(READ_ONCE(*__slot));				\
 })
+
+#define kpkeys_is_open_slot(ptep)					\
+	(likely(kpkeys_is_pte_slot(ptep)) ||				\
+	 kpkeys_is_open_kernel_slot(ptep))
 
 /*
  * May a process have an entry with these bits? The kernel must not run what is
