@@ -53,7 +53,7 @@ static void switch_key(void)
 
 static struct place make_place(uint64_t addr)
 {
-	struct place place = { addr };
+	struct place place = { .addr = addr };
 
 	kread(addr, &place.off, sizeof(place.off));
 	return place;
