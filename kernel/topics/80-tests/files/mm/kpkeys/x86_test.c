@@ -75,6 +75,26 @@ static void test_register_by_number(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wrmsrl_safe(number, 0), 0);
 }
 
+/* As root may by an ioctl(). */
+static void test_register_by_registers(struct kunit *test)
+{
+	u32 regs[8] = { [1] = MSR_IA32_PKRS };
+	u64 after;
+	int err;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_uses_pks() &&
+			     kpkeys_state.mode == KPKEYS_ENFORCE);
+	preempt_disable();
+	err = wrmsr_safe_regs_on_cpu(smp_processor_id(), regs);
+	rdmsrl(MSR_IA32_PKRS, after);
+	/* Whose end shuts it, whatever it was. */
+	scoped_guard(kpkeys_hardened_pgtables)
+		barrier();
+	preempt_enable();
+	KUNIT_EXPECT_NE(test, err, 0);
+	KUNIT_EXPECT_EQ(test, after, (u64)ARCH_KPKEYS_REG_DEFAULT);
+}
+
 /* Where it is written the kernel dies. */
 static void test_base_by_number(struct kunit *test)
 {
@@ -419,6 +439,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
+	KUNIT_CASE(test_register_by_registers),
 	KUNIT_CASE(test_base_by_number),
 	KUNIT_CASE(test_copy_of_cr4),
 	KUNIT_CASE(test_checker_sees_root),
