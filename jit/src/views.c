@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -73,8 +74,7 @@ static bool fill_file(int file, const struct jitgate_area *area)
 	return true;
 }
 
-/* With the content of `content`, if that is not NULL; both places are reserved. */
-static int map_both(unsigned char *writable, unsigned char *code, size_t size, const char *name,
+static int map_file(unsigned char *writable, unsigned char *code, size_t size, const char *name,
 		    const struct jitgate_area *content)
 {
 	int file = make_file(name), error = 0;
@@ -90,6 +90,21 @@ static int map_both(unsigned char *writable, unsigned char *code, size_t size, c
 		error = -errno;
 	count_call();
 	close(file);
+	return error;
+}
+
+/*
+ * With the content of `content`, if that is not NULL; both places are reserved.
+ * A thread that were cancelled meanwhile would leave the file open.
+ */
+static int map_both(unsigned char *writable, unsigned char *code, size_t size, const char *name,
+		    const struct jitgate_area *content)
+{
+	int error, cancelling;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
+	error = map_file(writable, code, size, name, content);
+	pthread_setcancelstate(cancelling, NULL);
 	return error;
 }
 

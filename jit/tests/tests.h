@@ -26,7 +26,8 @@
 	X(enter)			\
 	X(newer_thread)			\
 	X(thread_born_in_scope)		\
-	X(cancelled_thread)		\
+	X(cancelled_anywhere)		\
+	X(cancelled_at_random)		\
 	X(runs_beside_scope)		\
 	X(random_threads_quiet)		\
 	X(random_threads)		\

@@ -71,29 +71,6 @@ static void *older_attaches(void *way)
 	return NULL;
 }
 
-static void *check_cancelled(void *unused)
-{
-	pthread_cancel(pthread_self());
-	jitgate_check(NULL, NULL);
-	pthread_testcancel();
-	return unused;
-}
-
-/* A thread that ended with the lock would leave all others waiting for it. */
-void cancelled_thread(void)
-{
-	struct jitgate_area *mine;
-	pthread_t thread;
-	void *result;
-
-	begin();
-	mine = make_area(4096);
-	CHECK_EQUAL(pthread_create(&thread, NULL, check_cancelled, NULL), 0);
-	CHECK_EQUAL(pthread_join(thread, &result), 0);
-	CHECK(result == PTHREAD_CANCELED);
-	CHECK_EQUAL(jitgate_area_free(mine), 0);
-}
-
 void older_thread(void)
 {
 	pthread_t first, second, third, fourth;
