@@ -4,7 +4,7 @@
 #define JITGATE_INTERNAL_H
 
 #ifndef __linux__
-#error jitgate is for Linux: no other system has its system calls
+#error jitgate is for Linux: build your engine without it for other systems, which have not its system calls
 #endif
 
 #include <signal.h>
