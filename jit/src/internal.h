@@ -15,6 +15,9 @@
 
 #include "jitgate.h"
 
+/* Signal handlers use these variables: none may be allocated there, late. */
+#define PER_THREAD	_Thread_local __attribute__((tls_model("initial-exec")))
+
 struct book;
 
 /* In the vault, which is read-only; free without a base. */
@@ -92,7 +95,7 @@ struct thread_counts {
 	uint64_t register_writes;
 };
 
-extern _Thread_local struct thread_counts thread_counts;
+extern PER_THREAD struct thread_counts thread_counts;
 extern atomic_uint_fast64_t system_calls;
 
 static inline void count_call(void)

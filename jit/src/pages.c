@@ -24,8 +24,8 @@ struct depth {
  * An entry is free when its depth is 0. Areas that no handler opens have entries of
  * their own: they change while a handler may take and give back one of the others.
  */
-static _Thread_local struct depth depths[2 * MOST_OPEN];
-static _Thread_local bool all_open;
+static PER_THREAD struct depth depths[2 * MOST_OPEN];
+static PER_THREAD bool all_open;
 static unsigned int all_openers;	/* threads with all open, under the lock */
 
 static bool is_quiet(const struct jitgate_area *area)

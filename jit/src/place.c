@@ -64,11 +64,6 @@ static uintptr_t heap_end(void)
 	return ((uintptr_t)sbrk(0) + page - 1) & ~(page - 1);
 }
 
-static uintptr_t round_down(uintptr_t value, size_t align)
-{
-	return value & ~((uintptr_t)align - 1);
-}
-
 static size_t alignment_of(const struct jitgate_request *request)
 {
 	size_t align = request->align > page_size() ? request->align : page_size();

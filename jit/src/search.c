@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "search.h"
 
-static uintptr_t round_down(uintptr_t value, size_t align)
-{
-	return value & ~((uintptr_t)align - 1);
-}
-
 static uintptr_t round_up(uintptr_t value, size_t align)
 {
 	return round_down(value + align - 1, align);

@@ -12,6 +12,11 @@
 
 #define LOWEST_PLACE	65536	/* of what programs are given */
 
+static inline uintptr_t round_down(uintptr_t value, size_t align)
+{
+	return value & ~((uintptr_t)align - 1);
+}
+
 struct search {
 	uintptr_t near_to;
 	uintptr_t low, high;	/* the area fits in between */

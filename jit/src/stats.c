@@ -2,7 +2,7 @@
 /* Counters: those of every open and close are of each thread, without a lock. */
 #include "internal.h"
 
-_Thread_local struct thread_counts thread_counts;
+PER_THREAD struct thread_counts thread_counts;
 atomic_uint_fast64_t system_calls;
 
 void jitgate_stats(struct jitgate_counts *stats)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How the library's tests are run and judged."""
 
+from pathlib import Path
+
 import pytest
 
 from fakes import make_program
@@ -12,6 +14,7 @@ from portcullis.host.process import Commands
 from portcullis.host.workspace import Workspace
 from portcullis.suite.jitgate import JITGATE, has_user_keys
 
+ROOT = Path(__file__).parents[2]
 CTEST = """\
       Start  1: mprotect-nesting
  1/4 Test  #1: mprotect-nesting .................   Passed    0.01 sec
@@ -19,6 +22,12 @@ CTEST = """\
  3/4 Test #23: documents ........................***Failed    0.02 sec
  4/4 Test #24: search ...........................***Not Run   0.00 sec
 """
+
+
+def test_the_library_carries_its_licence():
+    texts = [(ROOT / name).read_text().split() for name in ("LICENSES/MIT.txt", "jit/LICENSE")]
+    permissions = [text[text.index("Permission") :] for text in texts]
+    assert permissions[0] == permissions[1]
 
 
 def test_result_lines_of_ctest_are_counted():
