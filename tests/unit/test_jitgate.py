@@ -70,6 +70,15 @@ def test_which_machines_have_keys_for_programs():
     assert not has_user_keys(Machine(cpu="max,-pku")) and not has_user_keys(Machine(arch="arm64", pks=False))
 
 
+@pytest.mark.parametrize(("status", "problem"), [(0, ""), (1, "lintian found something")])
+def test_what_the_packages_are_is_what_their_script_says(tmp_path, status, problem):
+    script = tmp_path / "jit/tests/debian.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text(f"echo built\necho lintian found something\nexit {status}\n")
+    outcome = Jitgate(Workspace(tmp_path, tmp_path / "cache"), Commands(), 1).debian()
+    assert bool(outcome.problems) == bool(problem) and problem in "".join(outcome.problems)
+
+
 @pytest.mark.parametrize(
     ("said", "status", "problem"),
     [

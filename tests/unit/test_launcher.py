@@ -135,6 +135,14 @@ def test_a_browser_only_for_the_test_that_looks(machine, words, wanted):
     assert done.returncode == 2 and (" chromium-driver " in done.stderr) == wanted
 
 
+@pytest.mark.parametrize(
+    ("words", "wanted"), [(["-k", "jit-host"], False), (["-k", "jit-debian"], True), (["--full"], True)]
+)
+def test_lintian_only_for_the_test_of_packages(machine, words, wanted):
+    done = machine("test", "--no-install", *words)
+    assert done.returncode == 2 and (" lintian" in done.stderr) == wanted
+
+
 def test_the_report_has_packages_of_its_own(machine):
     done = machine("report", "--no-install")
     assert done.returncode == 2 and re.search(r"environment \S+-report is missing", done.stderr)

@@ -71,6 +71,13 @@ class Jitgate:
             build = self._build(name, variant.options, variant.targets)
             return self._valgrind(build) if variant.valgrind else self._ctest(build, variant)
 
+    def debian(self) -> Outcome:
+        """Makes the Debian packages, and a user's programs with what is in them."""
+        log = self.workspace.log_folder("jit-debian") / "debian.log"
+        finished = self.commands.logged(["sh", self.source / "tests" / "debian.sh", self.source], log)
+        problems = [last_lines(finished.output, 5).strip()] if finished.status else []
+        return Outcome(problems, "lintian finds nothing, pkg-config and CMake find the library", log)
+
     def initramfs(self, arch: str, init: Path) -> Path:
         """The static tests of an architecture, with `init` to start them."""
         name = f"guest-{arch}"

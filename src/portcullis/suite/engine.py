@@ -87,6 +87,13 @@ class Row:
     log: str = ""
 
 
+def _row_of(outcome: Outcome) -> tuple[str, str, str]:
+    """What a test of the library found, as a row."""
+    if outcome.problems:
+        return "failed", shorten(outcome.problems), str(outcome.log)
+    return "passed", outcome.detail, str(outcome.log)
+
+
 def _bounds_held(rows: Iterable[Measured], backend: str) -> str:
     applied = [row.applies for row in rows]
     others = applied.count(False)
@@ -136,6 +143,7 @@ class Engine:
             "counts-part": self._counts_part,
             "repeatable": self._repeatable,
             "jit": self._jit,
+            "jit-debian": self._jit_debian,
             "jit-guest": self._jit_guest,
             "luajit": self._luajit,
             "luajit-guest": self._luajit_guest,
@@ -318,10 +326,11 @@ class Engine:
 
     def _jit(self, case: Case) -> tuple[str, str, str]:
         """The library's tests on this machine."""
-        outcome = Jitgate(self.workspace, self.commands, self.options.jobs).run(case.name)
-        if outcome.problems:
-            return "failed", shorten(outcome.problems), str(outcome.log)
-        return "passed", outcome.detail, str(outcome.log)
+        return _row_of(Jitgate(self.workspace, self.commands, self.options.jobs).run(case.name))
+
+    def _jit_debian(self, _: Case) -> tuple[str, str, str]:
+        """Its Debian packages."""
+        return _row_of(Jitgate(self.workspace, self.commands, self.options.jobs).debian())
 
     def _jit_guest(self, case: Case) -> tuple[str, str, str]:
         """The same tests, linked statically, in a guest."""

@@ -37,6 +37,7 @@ JITGATE = (
     Case("jit-tsan", "jit", "jitgate: thread sanitizer"),
     Case("jit-valgrind", "jit", "jitgate: memcheck"),
     Case("jit-fuzz", "jit", "jitgate: fuzzed search for addresses, areas, and pieces"),
+    Case("jit-debian", "jit-debian", "jitgate: its Debian packages, by lintian and by who builds with them", long=True),
     _guest("x86", "protection keys (PKU)"),
     _guest("x86-nokeys", "a CPU without PKU", long=True, cpu=NO_USER_KEYS),
     _guest("arm64", "protection keys (POE)", arch="arm64"),
