@@ -2,33 +2,17 @@
 """Examples in the documents are parts of the kernel code, which tests compile and run."""
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from excerpts import BLOCK, excerpts_of, has, lines_of, patched
+
 ROOT = Path(__file__).parents[2]
 TOPICS = ROOT / "kernel/topics"
 DOMAINS = ROOT / "docs/adding-a-domain.md"
-# ```c PATH: an excerpt of a file of the kernel tree; ... stands for lines left out. ```c wrong: not to be done.
-BLOCK = re.compile(r"^```c ?(?P<of>.*)\n(?P<code>(?:.*\n)*?)```$", re.MULTILINE)
 NAME = re.compile(r"\b(?:__|DEFINE_|ARCH_)?(?:kpkeys|KPKEYS|PKRS|POR|PER_CPU_SECRET)_?\w*\b")
-
-
-def lines_of(text: str) -> list[str]:
-    """Lines without what only looks: indentation, empty ones, the backslashes of macros."""
-    lines = (" ".join(line.rstrip("\\").split()) for line in text.splitlines())
-    return [line for line in lines if line]
-
-
-def patched(patch: str, path: str) -> Iterable[str]:
-    """What a patch leaves of a file; @@ stands between hunks."""
-    for part in re.split(r"^--- .*\n(?=\+\+\+ )", patch, flags=re.MULTILINE)[1:]:
-        if part.split("\n", 1)[0].split("\t")[0] == f"+++ b/{path}":
-            hunks = re.split(r"^@@ .*\n", part, flags=re.MULTILINE)[1:]
-            kept = [[line[1:] for line in hunk.splitlines() if line[:1] != "-"] for hunk in hunks]
-            yield "\n@@\n".join("\n".join(lines) for lines in kept)
 
 
 @cache
@@ -40,21 +24,8 @@ def pieces(path: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(lines_of(text)) for text in found)
 
 
-def has(piece: tuple[str, ...], excerpt: list[str]) -> bool:
-    """Whether the lines are there one after another, `...` being any."""
-    parts = [part.split("\n") for part in "\n".join(excerpt).split("\n...\n")]
-    start = 0
-    for part in parts:
-        places = [at for at in range(start, len(piece)) if list(piece[at : at + len(part)]) == part]
-        if not places:
-            return False
-        start = places[0] + len(part)
-    return True
-
-
 def excerpts() -> list[tuple[str, str]]:
-    blocks = [(found["of"].strip(), found["code"]) for found in BLOCK.finditer(DOMAINS.read_text())]
-    return [(of, code) for of, code in blocks if of != "wrong"]
+    return excerpts_of(DOMAINS.read_text())
 
 
 def test_the_document_has_excerpts():
