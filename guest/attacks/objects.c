@@ -20,6 +20,7 @@
 #define CHUNK_ORDER	3	/* the pool takes these when there is nothing larger */
 #define HOLE_ORDER	2
 #define HOLES		10240	/* and as many that are held */
+#define TRIES		50
 #define AT_ONCE		128
 /* struct cred has its capabilities behind eight ids. */
 #define CRED_SIZE	128
@@ -210,18 +211,41 @@ int add_reference(uint64_t page, int nr)
 	return kwrite(page + PAGE_REFCOUNT, &count, sizeof(count));
 }
 
-/* Free one, so that it heads a list of this CPU or of all, and put ours ahead of it. */
+/*
+ * Free two: each command may take the first one for a slab and give it back, and so
+ * the other one heads a list of this CPU or of all. Returns the list, or 0.
+ */
+static uint64_t free_two(int order, uint64_t *freed)
+{
+	uint64_t pages[2], head;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (corrupt_command("alloc order=%d", order))
+			return 0;
+		pages[i] = corrupt_answer("page");
+	}
+	if (corrupt_command("free count=2"))
+		return 0;
+	for (i = 0; i < 2; i++) {
+		*freed = pages[i];
+		head = kread64(*freed + PAGE_LRU + 8);
+		if (kread64(head) == *freed + PAGE_LRU)
+			return head;
+	}
+	return 0;
+}
+
+/* Puts ours ahead of it. */
 int put_on_free_list(uint64_t page, int order)
 {
-	uint64_t freed, head;
-	int err;
+	uint64_t freed, head = 0;
+	int err, i;
 
-	if (corrupt_command("alloc order=%d", order))
+	for (i = 0; i < TRIES && !head; i++)
+		head = free_two(order, &freed);
+	if (!head)
 		return -1;
-	freed = corrupt_answer("page");
-	if (corrupt_command("free count=1"))
-		return -1;
-	head = kread64(freed + PAGE_LRU + 8);
 	err = kwrite64(page + PAGE_LRU, freed + PAGE_LRU);
 	err = err ?: kwrite64(page + PAGE_LRU + 8, head);
 	err = err ?: kwrite64(freed + PAGE_LRU + 8, page + PAGE_LRU);

@@ -23,6 +23,7 @@
 #define ENOUGH		12		/* frames that were changed */
 #define SECONDS		60
 #define PATIENCE	100		/* milliseconds */
+#define LAST_LOOK	300000		/* microseconds */
 
 /* DR7 for DR0: loads and stores of eight bytes */
 #define DR7_ACCESS	(1UL | 3UL << 16 | 2UL << 18)
@@ -143,6 +144,7 @@ static enum outcome change_registers(void)
 	while (!mover->found && target.changed < ENOUGH && now_ms() < end)
 		attack_once();
 	kwrite64(target.chain, target.first);
+	usleep(LAST_LOOK);
 	if (!mover->found && !target.changed)
 		return broken("no section was trapped (%lu rounds, %d exceptions held)",
 			      mover->rounds, target.held);
