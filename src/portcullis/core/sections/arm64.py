@@ -32,8 +32,8 @@ from portcullis.core.sections.machine import Instruction
 from portcullis.core.sections.state import DEEPEST, STACK, Gate, State, Tested
 from portcullis.core.sections.values import Known, Place, Value, apply, known, low, signed
 
-_LEVEL = 0  # offset in struct kpkeys_cpu
-_PREEMPT, _HELD = 8, 20  # offsets in struct thread_info
+_LEVEL, _HELD = 0, 3  # offsets in struct kpkeys_cpu
+_PREEMPT = 8  # offset in struct thread_info
 _FRAME = 29
 _CPU, _TASK, _COUNT = "cpu", "task", "count"  # bases of places
 _MASK = (1 << 64) - 1
@@ -81,18 +81,20 @@ class Arm64:
         self.marks = frozenset((*_NUMBERS, *written))
 
     def _check_layout(self) -> None:
-        """The preemption count is where it is if the word for held sections is, which __kpkeys_push() reads."""
-        start = self._kernel.addresses["__kpkeys_push"]
+        """The preemption count is where the last test ahead of a preemption reads it, if there is any."""
+        start = self._kernel.addresses.get("preempt_schedule_notrace")
+        if start is None:
+            return
         function = self._kernel.function_at(start)
         task: set[int] = set()
         for address in range(start, function.end if function else start, 4):
             instruction = self.decode(address)
             raw: Decoded | None = instruction.raw if instruction else None
-            if raw and raw.access and raw.access.base in task and raw.access.offset == _HELD:
+            if raw and raw.access and raw.access.base in task and raw.access.offset == _PREEMPT:
                 return
             if raw and raw.name == "mrs" and raw.number == MY_TASK:
                 task.add(raw.target)
-        raise ValueError(f"struct thread_info has no word for held sections at {_HELD}")
+        raise ValueError(f"struct thread_info has no count of preemption at {_PREEMPT}")
 
     def enter(self, gate: Gate) -> State:
         """Nothing is known but the stack pointer."""
@@ -184,7 +186,7 @@ class Arm64:
         if place.base == STACK:
             return machine.STACK
         if place.base == _TASK:
-            return f"{machine.TASK} {({_HELD: 'kpkeys_held', _PREEMPT: 'preempt_count'}).get(place.offset, '?')}"
+            return f"{machine.TASK} {'preempt_count' if place.offset == _PREEMPT else '?'}"
         name = self._kernel.object_at(place.offset & _MASK) or "?"
         return machine.STATE if name == "kpkeys_cpu" else f"{machine.PER_CPU} {name}"
 
@@ -260,11 +262,11 @@ class Arm64:
         if place.base == STACK:
             return low(state.memory.get(place), bits)
         if place.base == _TASK:
-            if place.offset == _PREEMPT:
-                return Place(_COUNT, gate.pinned)
-            return known((gate.held,), bits) if place.offset == _HELD and bits <= 32 else None
-        is_level = place.base == _CPU and (place.offset & _MASK) - self._copy == _LEVEL
-        return known((gate.level,), 8) if is_level and bits == 8 else None
+            return Place(_COUNT, gate.pinned) if place.offset == _PREEMPT else None
+        if place.base != _CPU or bits != 8:
+            return None
+        field = {_LEVEL: gate.level, _HELD: gate.held}.get((place.offset & _MASK) - self._copy)
+        return None if field is None else known((field,), 8)
 
     def _store(self, found: Access, address: Value, value: Value, state: State) -> Iterable[State]:
         if not isinstance(address, Place):
@@ -289,19 +291,18 @@ class Arm64:
         if offset <= _PREEMPT < offset + size:
             count = value.offset if isinstance(value, Place) and value.base == _COUNT and offset == _PREEMPT else 0
             state = state.with_gate(replace(gate, pinned=min(max(count, 0), DEEPEST)))
-        if offset <= _HELD < offset + size:
-            numbers = sorted(value.numbers) if isinstance(value, Known) and offset == _HELD else None
-            numbers = sorted({int(bool(number)) for number in numbers}) if numbers is not None else [0, 1]
-            return [state.with_gate(replace(state.gate, held=number)) for number in numbers]
         return (state,)
 
     def _store_in_copy(self, offset: int, size: int, value: Value, state: State) -> Iterable[State]:
         """A store to the gate's own state; values that are not known are tried."""
         gate = state.gate
+        if offset == 0 and size == 8:  # the word: only zero is ever written
+            return (state.with_gate(replace(gate, level=0, held=0, pushed=())),)
+        if offset <= _HELD < offset + size:
+            held = {int(bool(number)) for number in value.numbers} if isinstance(value, Known) and size == 1 else {0, 1}
+            return [state.with_gate(replace(gate, held=number)) for number in sorted(held)]
         if offset > _LEVEL or offset + size <= _LEVEL:
             return (state,)
-        if offset == 0 and size == 8:  # the word: only zero is ever written
-            return (state.with_gate(replace(gate, level=0, pushed=())),)
         numbers = sorted(known(value.numbers, 8).numbers) if isinstance(value, Known) and size == 1 else None
         return [state.with_gate(replace(gate, level=level)) for level in numbers or self.levels]
 

@@ -189,28 +189,19 @@ DECLARE_PER_CPU(struct kpkeys_counters, kpkeys_counters);
  * kpkeys_is_held - is this task in a section that it cannot lose?
  *
  * Such a section allows page-table writes and has preemption off until its
- * end: guards inside have nothing to do. One instruction must ask, or ordinary
- * memory of the task: between two, a task that may be preempted can be moved.
- *
- * That memory opens nothing. What is forged there makes a write fail.
+ * end: guards inside have nothing to do. Where it takes two instructions to read
+ * that, a task that may be preempted can be moved between them, to where another
+ * one's section was. It is in none itself.
  */
 static __always_inline bool kpkeys_is_held(void)
 {
-#ifdef arch_kpkeys_held
-	return READ_ONCE(*arch_kpkeys_held());
-#else
-	return raw_cpu_read(kpkeys_cpu.held);
-#endif
+	return raw_cpu_read(kpkeys_cpu.held) && !arch_kpkeys_may_have_moved();
 }
 
 /* At a raised level only: true behind the raise, false ahead of the lowering. */
 static __always_inline void __kpkeys_set_held(bool held)
 {
-#ifdef arch_kpkeys_held
-	WRITE_ONCE(*arch_kpkeys_held(), held);
-#else
 	raw_cpu_write(kpkeys_cpu.held, held);
-#endif
 	barrier();
 }
 

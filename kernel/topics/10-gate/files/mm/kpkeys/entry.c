@@ -99,7 +99,8 @@ static __always_inline void push(unsigned long frame, const unsigned long *regs)
 	raw_cpu_write(kpkeys_cpu.saved[n].reg, reg);
 	raw_cpu_write(kpkeys_cpu.saved[n].level,
 		      raw_cpu_read(kpkeys_cpu.level));
-	raw_cpu_write(kpkeys_cpu.saved[n].held, kpkeys_is_held());
+	raw_cpu_write(kpkeys_cpu.saved[n].held,
+		      raw_cpu_read(kpkeys_cpu.held));
 	raw_cpu_inc(kpkeys_counters.exceptions_open);
 	__kpkeys_set_held(false);
 	__kpkeys_lower(KPKEYS_LVL_DEFAULT);

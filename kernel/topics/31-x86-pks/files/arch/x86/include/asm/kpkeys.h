@@ -116,6 +116,9 @@ do {									\
 /* Of its TSS, its GDT and its LDT: see <asm/kpkeys_tss.h>, <asm/kpkeys_gdt.h>. */
 #define ARCH_KPKEYS_CPU_PAGES	(2 + IS_ENABLED(CONFIG_MODIFY_LDT_SYSCALL) * 16)
 
+/* One instruction finds the CPU's memory and reads it. */
+#define arch_kpkeys_may_have_moved()	false
+
 /* Table walks see entries in program order: nothing to defer. */
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }

@@ -146,7 +146,9 @@ static __always_inline void arch_kpkeys_publish(void)
 }
 
 /* Finding the CPU's memory takes one instruction, and reading it another. */
-#define arch_kpkeys_held()	(&current_thread_info()->kpkeys_held)
+#define arch_kpkeys_may_have_moved()					\
+	(IS_ENABLED(CONFIG_PREEMPTION) &&				\
+	 !READ_ONCE(current_thread_info()->preempt.count))
 
 /* User tables are separate: all entries of a top-level table are theirs. */
 #define ARCH_KPKEYS_USER_PGDS	PTRS_PER_PGD
