@@ -176,6 +176,10 @@ static noinline __flatten unsigned int take_from(unsigned int chunk, const void 
 	unsigned int bit;
 
 	guard(kpkeys_secret)();
+	kpkeys_reread(chunk);
+	kpkeys_reread(owner);
+	if (chunk >= smp_load_acquire(&kpkeys_slots.nr_chunks))
+		return KPKEYS_NO_SLOT;
 	bit = claim_bit(used_bits(chunk));
 	if (bit >= KPKEYS_CHUNK_SLOTS)
 		return KPKEYS_NO_SLOT;
@@ -352,15 +356,18 @@ unsigned int kpkeys_secret_alloc(const void *owner, gfp_t gfp)
 /* Whoever takes the owner away frees it: nobody else can then. */
 static noinline __flatten bool give_back(unsigned int slot, const void *owner)
 {
-	unsigned int chunk = slot / KPKEYS_CHUNK_SLOTS;
-	struct kpkeys_slot *s = kpkeys_slot_at(slot);
+	struct kpkeys_slot *s;
 
 	guard(kpkeys_secret)();
+	kpkeys_reread(slot);
+	kpkeys_reread(owner);
+	s = kpkeys_slot_at(slot);
 	if (!s || !owner || cmpxchg(&s->owner, owner, NULL) != owner)
 		return false;
 	kpkeys_clear_words(s->data, sizeof(s->data));
-	clear_bit_unlock(slot % KPKEYS_CHUNK_SLOTS, used_bits(chunk));
-	atomic_inc(&kpkeys_slots.nr_free[chunk]);
+	clear_bit_unlock(slot % KPKEYS_CHUNK_SLOTS,
+			 used_bits(slot / KPKEYS_CHUNK_SLOTS));
+	atomic_inc(&kpkeys_slots.nr_free[slot / KPKEYS_CHUNK_SLOTS]);
 	return true;
 }
 
