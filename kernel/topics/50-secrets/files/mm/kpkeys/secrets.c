@@ -178,6 +178,7 @@ static noinline __flatten unsigned int take_from(unsigned int chunk, const void 
 	guard(kpkeys_secret)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(owner);
+	/* Pairs with the release in publish_chunks(). */
 	if (chunk >= smp_load_acquire(&kpkeys_slots.nr_chunks))
 		return KPKEYS_NO_SLOT;
 	bit = claim_bit(used_bits(chunk));
