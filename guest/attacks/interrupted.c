@@ -19,10 +19,7 @@
 #define MOVER_WITHOUT	"move_page_tables"
 #define MOVER_SIZE	0x1000		/* at most */
 #define INTERVAL	1000		/* microseconds */
-#define ENOUGH		12		/* frames that were changed */
-#define SECONDS		60
 #define HOLD		5		/* milliseconds */
-#define LAST_LOOK	300000		/* microseconds */
 
 #ifdef __x86_64__
 #define LOCK_ALONE	0		/* nothing shows who waits */
@@ -30,11 +27,7 @@
 #define LOCK_ALONE	1		/* more if somebody waits */
 #endif
 
-struct target {
-	struct moved moved;
-	uint64_t function, lock;
-	int held, changed;		/* handlers that waited, and frames, so far */
-};
+static uint64_t function, lock;
 
 static void begin(void)
 {
@@ -45,66 +38,44 @@ static void begin(void)
 	alarm_every(INTERVAL);
 }
 
-static bool find_target(pid_t pid, struct target *target)
+static bool find_target(pid_t pid, struct moved *moved)
 {
-	target->function = ksymbol(is_protected() ? MOVER : MOVER_WITHOUT);
-	if (!target->function || !find_moved(pid, &target->moved))
+	function = ksymbol(is_protected() ? MOVER : MOVER_WITHOUT);
+	if (!function || !find_moved(pid, moved))
 		return false;
-	target->lock = find_signal_lock(&target->moved.task);
-	return target->lock;
+	lock = find_signal_lock(&moved->task);
+	return lock;
 }
 
 /* Asleep: on an emulator a busy CPU delays each flush of the mover's TLB. */
-static bool hold_lock(const struct target *target)
+static bool hold_lock(void)
 {
-	uint32_t lock = 0;
+	uint32_t word = 0;
 
-	set_lock(target->lock, true);
+	set_lock(lock, true);
 	usleep(HOLD * 1000);
-	kread(target->lock, &lock, sizeof(lock));
-	return lock > LOCK_ALONE;
+	kread(lock, &word, sizeof(word));
+	return word > LOCK_ALONE;
 }
 
-/* Sections alone: without protection there are none. */
-static bool is_section(void)
+static void change_frame(void *moved, uint64_t at, const uint64_t *frame)
 {
-	return !is_protected() || has_hit_section(MOVER_CPU);
+	point_registers(moved, at, frame);
 }
 
-static void change_frame(void *data, uint64_t at, const uint64_t *frame)
+static void change_once(struct moved *moved)
 {
-	struct target *target = data;
-
-	target->changed += point_registers(&target->moved, at, frame);
-}
-
-static void attack_once(struct target *target)
-{
-	if (hold_lock(target) && is_section()) {
-		target->held++;
-		prepare_page(&target->moved);
-		find_frames(&target->moved.task, target->function, MOVER_SIZE, change_frame, target);
+	if (hold_lock() && has_hit_mover()) {
+		moved->held++;
+		prepare_page(moved);
+		find_frames(&moved->task, function, MOVER_SIZE, change_frame, moved);
 	}
-	set_lock(target->lock, false);
-	wait_for_round();
-}
-
-static enum outcome change_registers(struct target *target)
-{
-	uint64_t end = now_ms() + SECONDS * 1000;
-
-	while (!mover->found && target->changed < ENOUGH && now_ms() < end)
-		attack_once(target);
-	usleep(LAST_LOOK);
-	if (!mover->found && !target->changed)
-		return broken("no section was interrupted (%lu rounds, waited %d times)",
-			      mover->rounds, target->held);
-	return judge_secret(mover->text, 0);
+	set_lock(lock, false);
 }
 
 enum outcome interrupted_registers(void)
 {
-	struct target target = { 0 };
+	struct moved moved = { 0 };
 	enum outcome outcome;
 	pid_t pid;
 
@@ -114,10 +85,11 @@ enum outcome interrupted_registers(void)
 	pid = start_mover(begin);
 	while (!mover->ready)
 		usleep(1000);
-	if (!find_target(pid, &target))
+	if (!find_target(pid, &moved))
 		return broken("no tables, no stack or no lock");
 	mover->go = true;
-	outcome = change_registers(&target);
+	change_until_found(&moved, change_once);
+	outcome = judge_moved(&moved);
 	kill(pid, SIGKILL);
 	return outcome;
 }

