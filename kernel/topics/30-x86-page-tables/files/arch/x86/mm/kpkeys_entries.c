@@ -288,12 +288,6 @@ static noinline __flatten bool set_run(pte_t *ptep, pte_t pte, unsigned int nr)
 	return true;
 }
 
-static noinline void set_several(pte_t *ptep, pte_t pte, unsigned int nr)
-{
-	if (!set_run(ptep, pte, nr))
-		set_one_by_one(ptep, pte, nr);
-}
-
 /**
  * kpkeys_set_ptes - set_ptes() where page tables are protected
  * @ptep: where
@@ -302,10 +296,10 @@ static noinline void set_several(pte_t *ptep, pte_t pte, unsigned int nr)
  */
 void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr)
 {
-	if (nr > 1)
-		set_several(ptep, pte, nr);
-	else
+	if (nr == 1)
 		kpkeys_set_pte(ptep, pte);
+	else if (!set_run(ptep, pte, nr))
+		set_one_by_one(ptep, pte, nr);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
