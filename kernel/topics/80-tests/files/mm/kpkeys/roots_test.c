@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: records of roots, and what is refused for want of one. */
 #include <linux/completion.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/kpkeys_test.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mmu_context.h>
+#include <linux/perf_event.h>
 #include <linux/pgtable.h>
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
@@ -305,9 +307,55 @@ static void test_root_is_freed_when_left(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kpkeys_table_is_free(pgd));
 }
 
+#ifdef CONFIG_ARM64
+static int hits;
+
+/* Nobody steps over it: it would come again. */
+static void answer_breakpoint(struct perf_event *event,
+			      struct perf_sample_data *data, struct pt_regs *regs)
+{
+	hits++;
+	sysreg_clear_set(mdscr_el1, DBG_MDSCR_KDE, 0);
+}
+
+/* Where roots are in registers. Without the mask it is hit, or this tests nothing. */
+static void test_nothing_interrupts_switch(struct kunit *test)
+{
+	struct perf_event * __percpu *events;
+	struct perf_event_attr attr;
+	int masked, plain;
+	u64 user, kernel;
+
+	hw_breakpoint_init(&attr);
+	attr.bp_addr = (unsigned long)cpu_do_switch_mm;
+	attr.bp_len = HW_BREAKPOINT_LEN_4;
+	attr.bp_type = HW_BREAKPOINT_X;
+	events = register_wide_hw_breakpoint(&attr, answer_breakpoint, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)events));
+	scoped_guard(irqsave) {
+		user = read_sysreg(ttbr0_el1);
+		kernel = read_sysreg(ttbr1_el1);
+		hits = 0;
+		kpkeys_switch_root(mm, NULL);
+		masked = hits;
+		cpu_switch_mm(kpkeys_loaded_root(mm, NULL, mm->pgd), mm);
+		plain = hits;
+		write_sysreg(kernel, ttbr1_el1);
+		write_sysreg(user, ttbr0_el1);
+		isb();
+	}
+	unregister_wide_hw_breakpoint(events);
+	KUNIT_EXPECT_EQ(test, masked, 0);
+	KUNIT_EXPECT_EQ(test, plain, 1);
+}
+#endif
+
 static struct kunit_case roots_cases[] = {
 	KUNIT_CASE(test_each_mm_has_its_own),
 	KUNIT_CASE(test_records_are_keyed),
+#ifdef CONFIG_ARM64
+	KUNIT_CASE(test_nothing_interrupts_switch),
+#endif
 	KUNIT_CASE(test_forged_root),
 	KUNIT_CASE(test_forged_number),
 	KUNIT_CASE(test_forged_mm),
