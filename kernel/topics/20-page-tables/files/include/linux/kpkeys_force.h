@@ -12,7 +12,7 @@
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 s64 kpkeys_nr_keyings(void);
 void kpkeys_begin_flush(void);
-void kpkeys_set_flushed(unsigned long root);
+void kpkeys_set_flushed(void);
 bool kpkeys_flush(void);
 void kpkeys_key_late_table_noflush(void *pgd, const char *name);
 bool kpkeys_cpu_comes(void);

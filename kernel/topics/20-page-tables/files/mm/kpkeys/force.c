@@ -46,17 +46,17 @@ void kpkeys_begin_flush(void)
 
 /**
  * kpkeys_set_flushed - this CPU uses mappings, and forgot those of before
- * @root: page frame of the root that it runs on
  *
  * A section that was interrupted may have looked at the table of frames already,
  * and write its entry behind this: the CPU is asked again.
  */
-__flatten void kpkeys_set_flushed(unsigned long root)
+__flatten void kpkeys_set_flushed(void)
 {
 	if (raw_cpu_read(kpkeys_cpu.nr_saved))
 		return;
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_root_in_use(root);
+	/* Read ahead of the section it would be on the stack of an interrupt. */
+	kpkeys_root_in_use(arch_kpkeys_root_pfn());
 	raw_cpu_write(kpkeys_cpu.flushed, raw_cpu_read(kpkeys_cpu.flushing));
 	raw_cpu_write(kpkeys_cpu.in_use, true);
 }

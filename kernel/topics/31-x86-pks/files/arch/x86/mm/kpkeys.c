@@ -69,7 +69,7 @@ void kpkeys_flush_cpu(void *unused)
 {
 	kpkeys_begin_flush();
 	__flush_tlb_all();
-	kpkeys_set_flushed(PHYS_PFN(read_cr3_pa()));
+	kpkeys_set_flushed();
 }
 
 /**

@@ -269,8 +269,7 @@ void kpkeys_flush_cpu(void *unused)
 {
 	kpkeys_begin_flush();
 	local_flush_tlb_all();
-	kpkeys_set_flushed(PHYS_PFN(read_sysreg(ttbr0_el1) &
-				    GENMASK_ULL(47, PAGE_SHIFT)));
+	kpkeys_set_flushed();
 	/* The section in there ends without a barrier where late-lower says so. */
 	isb();
 }

@@ -42,6 +42,9 @@ static inline void kpkeys_flush_cpu(void *unused) { }
 static inline void kpkeys_end_step(struct pt_regs *regs) { }
 #endif
 
+/* The root that this CPU runs on. */
+#define arch_kpkeys_root_pfn()		PHYS_PFN(native_read_cr3_pa())
+
 /* An entry of a new table for a process. */
 #define kpkeys_table_of_process(pfn)	(PFN_PHYS(pfn) | _PAGE_TABLE)
 

@@ -28,6 +28,10 @@ static inline bool kpkeys_wants_pages(void) { return false; }
 static inline bool kpkeys_patches_alias(void) { return false; }
 #endif
 
+/* The root that this CPU runs on, of a process. */
+#define arch_kpkeys_root_pfn()						\
+	PHYS_PFN(read_sysreg(ttbr0_el1) & GENMASK_ULL(47, PAGE_SHIFT))
+
 /**
  * kpkeys_fixmap_prot - protection of a fixmap slot
  * @idx: the slot
