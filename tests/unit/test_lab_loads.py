@@ -9,7 +9,9 @@ import pytest
 from portcullis.core.cpio import directory, regular
 from portcullis.core.lanes import LANES
 from portcullis.core.machine import DESIGNS, Machine, kernel_command_line
-from portcullis.host.compile_kit import AT_ONCE, makefile, sources, with_folders
+from portcullis.errors import ToolError
+from portcullis.host.compile_kit import AT_ONCE, libraries, makefile, sources, with_folders
+from portcullis.host.process import Commands
 from portcullis.lab.jobs import BENCHMARKS
 from portcullis.suite.lab import KERNBENCH_GCC, LAB, benchmarks, lab_job
 
@@ -83,3 +85,16 @@ def test_only_the_job_with_gcc_needs_its_guest():
     assert [each.name for each in BENCHMARKS.values() if each.compiler == "gcc"] == [KERNBENCH_GCC]
     quick = [case for case in LAB if case.machine.job.startswith("lab,size=")]
     assert quick and not any(KERNBENCH_GCC in case.machine.job.split(",") for case in quick)
+
+
+@pytest.mark.parametrize("folder", ["lib", "usr/lib"])
+def test_the_loader_is_found_where_each_release_has_it(tmp_path, folder):
+    loader = tmp_path / folder / "aarch64-linux-gnu" / "ld-linux-aarch64.so.1"
+    loader.parent.mkdir(parents=True)
+    loader.touch()
+    assert libraries(Commands(), tmp_path, "arm64", []) == [("lib/ld-linux-aarch64.so.1", loader)]
+
+
+def test_without_a_loader_the_error_names_it(tmp_path):
+    with pytest.raises(ToolError, match="ld-linux-aarch64"):
+        libraries(Commands(), tmp_path, "arm64", [])

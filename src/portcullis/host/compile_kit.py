@@ -14,6 +14,7 @@ from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.core.cpio import Entry, directory, newc, regular, symlink
+from portcullis.errors import ToolError
 from portcullis.host.aptsource import fetch_unpacked, fetch_unpacked_whole
 from portcullis.host.busybox import busybox
 from portcullis.host.guest import build_initramfs
@@ -161,18 +162,28 @@ def _gcc_entries(commands: Commands, tree: Path, root: Path, arch: str) -> list[
 
 
 def libraries(commands: Commands, root: Path, arch: str, programs: Iterable[str]) -> list[tuple[str, Path]]:
-    """Shared libraries that programs need, and those that these need, by where the loader looks; and the loader."""
-    folders = [f"{folder}/{ARCHES[arch].cross.rstrip('-')}" for folder in ("lib", "usr/lib")]
-    found: dict[str, Path] = {LOADERS[arch]: root / folders[0] / Path(LOADERS[arch]).name}
+    """Shared libraries that programs need, and those that these need, by where the loader looks; and the loader.
+
+    Packages have them below lib or, from Debian 13 on, usr/lib. Raises ToolError when the loader is in neither.
+    """
+    folders = [root / folder / ARCHES[arch].cross.rstrip("-") for folder in ("lib", "usr/lib")]
+    loader = _first(folders, Path(LOADERS[arch]).name)
+    if loader is None:
+        raise ToolError(f"there is no {Path(LOADERS[arch]).name} below {root}", f"remove {root}, it is fetched again")
+    found = {LOADERS[arch]: loader}
     waiting = [root / name for name in programs]
     while waiting:
         text = commands.capture(["readelf", "-d", waiting.pop()]).output
         for name in re.findall(r"Shared library: \[(.*?)\]", text):
-            path = next((root / folder / name for folder in folders if (root / folder / name).exists()), None)
+            path = _first(folders, name)
             if path and str(path.relative_to(root)) not in found:
                 found[str(path.relative_to(root))] = path
                 waiting.append(path)
     return list(found.items())
+
+
+def _first(folders: Iterable[Path], name: str) -> Path | None:
+    return next((folder / name for folder in folders if (folder / name).exists()), None)
 
 
 def makefile(files: Iterable[Path]) -> str:
