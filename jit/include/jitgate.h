@@ -239,7 +239,7 @@ JITGATE_API int jitgate_area_free(struct jitgate_area *area);
 
 /**
  * jitgate_area_at() - find the area that an address lies in.
- * @address: an address, also of its reserve.
+ * @address: an address, also of its reserve; with JITGATE_TWICE in either view.
  *
  * Looks at all areas. Return: the area; NULL for none.
  */
@@ -257,7 +257,7 @@ JITGATE_API void *jitgate_area_writable(const struct jitgate_area *area);
 
 /**
  * jitgate_writable() - where the code at an address is written.
- * @address: where it runs.
+ * @address: where it runs, or where it is written.
  *
  * Return: @address; with JITGATE_TWICE the address in the writable view, which is
  * searched for, and NULL when no area is there. Signal-safe.

@@ -11,7 +11,8 @@
 
    Without a key mprotect() has to open whole pages, for all threads, and nobody
    can run what is in them meanwhile. So every piece is an area of its own. Some that
-   were freed are kept.
+   were freed are kept. The same holds where areas have two views: one where code is
+   written, which is what sljit is given, and one where it runs, which sljit computes.
 
    Chunk: [ chunk header ][ block ][ block ] ... [ block ]
    All of it is a row of blocks, each behind a header that has its size.
@@ -54,6 +55,15 @@ static struct jitgate_area *gate_kept[GATE_KEPT];
 #define SLJIT_UPDATE_WX_FLAGS(from, to, enable_exec) \
 	gate_update((from), (enable_exec))
 
+/* Where there are two views, code runs that far from where it is written. */
+#undef SLJIT_EXEC_OFFSET
+#define SLJIT_EXEC_OFFSET(ptr) gate_exec_offset(ptr)
+
+/* How to begin, if no one else in the process has. */
+#ifndef SLJIT_GATE_USE
+#define SLJIT_GATE_USE JITGATE_AUTO
+#endif
+
 /* A thread may be older than the key. */
 #define SLJIT_ENTER_CODE() jitgate_enter()
 
@@ -93,6 +103,25 @@ static SLJIT_INLINE void *gate_code_of(struct gate_block *block)
 	return (sljit_u8 *)block + GATE_BLOCK;
 }
 
+/* Of a piece that has it alone, in the view that the code is in. */
+static struct jitgate_area *gate_own_area(void *code)
+{
+	struct gate_chunk *chunk = (struct gate_chunk *)((sljit_u8 *)gate_block_of(code) - GATE_HEADER);
+
+	return chunk->area;
+}
+
+/* Newer versions ask before they look whether there is any. */
+static sljit_sw gate_exec_offset(void *code)
+{
+	struct jitgate_area *area;
+
+	if (!code || gate_backend() != JITGATE_TWO_VIEWS)
+		return 0;
+	area = gate_own_area(code);
+	return (sljit_sw)((sljit_uw)jitgate_area_start(area) - (sljit_uw)jitgate_area_writable(area));
+}
+
 static struct gate_block *gate_next_block(struct gate_block *block)
 {
 	return (struct gate_block *)((sljit_u8 *)block + (block->size & ~GATE_IN_USE));
@@ -121,7 +150,7 @@ static struct gate_chunk *gate_fill(struct jitgate_area *area)
 		jitgate_area_free(area);
 		return NULL;
 	}
-	chunk = (struct gate_chunk *)jitgate_area_start(area);
+	chunk = (struct gate_chunk *)jitgate_area_writable(area);
 	chunk->area = area;
 	chunk->end = (sljit_u8 *)chunk + jitgate_area_size(area);
 	chunk->room = (sljit_uw)(chunk->end - (sljit_u8 *)chunk) - GATE_HEADER;
@@ -320,13 +349,15 @@ SLJIT_API_FUNC_ATTRIBUTE void* sljit_malloc_exec(sljit_uw size)
 	enum jitgate_backend backend = gate_backend();
 
 	/* Not each time: it takes a lock, and with that system calls. */
-	if (backend == JITGATE_NOTHING && !jitgate_init(JITGATE_AUTO))
+	if (backend == JITGATE_NOTHING && !jitgate_init(SLJIT_GATE_USE))
 		backend = gate_backend();
 	size = GATE_ALIGN_TO(size + GATE_BLOCK, GATE_UNIT);
 	if (backend == JITGATE_PKEY)
 		return gate_malloc_keyed(size);
 	/* Another engine may have asked for something that is not known here. */
-	return backend == JITGATE_MPROTECT ? gate_malloc_alone(size) : NULL;
+	if (backend != JITGATE_MPROTECT && backend != JITGATE_TWO_VIEWS)
+		return NULL;
+	return gate_malloc_alone(size);
 }
 
 static int gate_is_unused(struct gate_chunk *chunk)
@@ -398,7 +429,7 @@ SLJIT_API_FUNC_ATTRIBUTE void sljit_free_exec(void* ptr)
 		gate_free_keyed(ptr);
 		return;
 	}
-	area = gate_block_of(ptr)->chunk->area;
+	area = gate_own_area(ptr);
 	/* One that does not close is not for the next. */
 	if (jitgate_close(area, 0) || !gate_keep(area))
 		jitgate_area_free(area);

@@ -202,7 +202,8 @@ int jitgate_area_free(struct jitgate_area *area)
 
 static bool holds(const struct jitgate_area *area, uintptr_t address)
 {
-	return address - (uintptr_t)area->base < area->reserve;
+	return address - (uintptr_t)area->base < area->reserve ||
+	       address - (uintptr_t)area->writable < area->reserve;
 }
 
 struct jitgate_area *jitgate_area_at(const void *address)
@@ -231,11 +232,15 @@ void *jitgate_area_writable(const struct jitgate_area *area)
 void *jitgate_writable(const void *address)
 {
 	const struct jitgate_area *area;
+	uintptr_t offset;
 
 	if (!have_views())
 		return (void *)(uintptr_t)address;
 	area = jitgate_area_at(address);
-	return area ? area->writable + ((const unsigned char *)address - area->base) : NULL;
+	if (!area)
+		return NULL;
+	offset = (uintptr_t)address - (uintptr_t)area->base;
+	return offset < area->reserve ? area->writable + offset : (void *)(uintptr_t)address;
 }
 
 size_t jitgate_area_size(const struct jitgate_area *area)

@@ -41,6 +41,8 @@ void two_views(void)
 	writable = jitgate_area_writable(area);
 	CHECK_EQUAL(writable == start, !with_views);
 	CHECK(jitgate_writable(start + 5000) == writable + 5000);
+	CHECK(jitgate_writable(writable + 64) == writable + 64);
+	CHECK(jitgate_area_at(writable + 64) == area);
 	CHECK(jitgate_writable(&nowhere) == (with_views ? NULL : &nowhere));
 	if (!with_views)
 		return;
@@ -54,7 +56,11 @@ void two_views(void)
 	CHECK_EQUAL(jitgate_check(NULL, NULL), 0);
 	CHECK_EQUAL(jitgate_close_at(start, 0), 0);
 	CHECK(faults(write_byte, writable, area, NULL));
-	CHECK_EQUAL(run(area, 64), 6);
+	CHECK_EQUAL(jitgate_open_at(writable), 0);
+	store_function(writable + 64, 7);
+	CHECK_EQUAL(jitgate_close_at(writable, 0), 0);
+	CHECK(faults(write_byte, writable, area, NULL));
+	CHECK_EQUAL(run(area, 64), 7);
 	CHECK_EQUAL(jitgate_area_free(area), 0);
 	CHECK(faults(read_byte, start, NULL, NULL));
 	CHECK(faults(read_byte, writable, NULL, NULL));

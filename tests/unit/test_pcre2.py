@@ -36,7 +36,7 @@ def test_only_jitgate_is_asked_for_jitgate(tmp_path):
         for variant in core.VARIANTS
     }
     asked = [variant for variant in words if "jitgate" in " ".join(words[variant]).lower()]
-    assert asked == ["jitgate"]
+    assert asked == ["jitgate", "views"]
     assert "-DPCRE2_SUPPORT_JIT_JITGATE=ON" in words["jitgate"]
     assert f"-DJITGATE_LIBRARY={tmp_path}/libjitgate.a" in words["jitgate"]
     assert "-DPCRE2_SUPPORT_JIT_SEALLOC=ON" in words["sealloc"]
@@ -61,6 +61,13 @@ def test_another_architecture_has_its_compiler(tmp_path):
     words = core.test_words("wx", "arm64", "x86_64", core.LAYOUTS["10.46"], tmp_path, tmp_path)
     assert words[0] == "aarch64-linux-gnu-gcc"
     assert {"-DSLJIT_WX_EXECUTABLE_ALLOCATOR=1", "-DSLJIT_NEW_CALLS", '-DBACKEND="wx"'} <= set(words)
+
+
+def test_library_and_tests_choose_two_views_alike(tmp_path):
+    choice = "-DSLJIT_GATE_USE=JITGATE_TWICE"
+    assert f"-DCMAKE_C_FLAGS={choice}" in core.cmake_words("views", "x86", "x86_64")
+    words = core.test_words("views", "x86", "x86_64", core.LAYOUTS["10.42"], tmp_path, tmp_path)
+    assert {choice, "-DUSE_JITGATE", '-DBACKEND="views"'} <= set(words)
 
 
 def test_the_library_that_was_loaded_is_read_from_the_loader():

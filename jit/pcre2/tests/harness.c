@@ -4,6 +4,7 @@
  * anew, since the backend is chosen once for a process.
  */
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests.h"
@@ -35,21 +36,26 @@ static void decide(void *unused)
 #ifdef USE_JITGATE
 	struct jitgate_info info;
 
-	jitgate_init(JITGATE_AUTO);
+	jitgate_init(SLJIT_GATE_USE);
 	jitgate_query(&info);
-	_exit(info.backend == JITGATE_PKEY ? 0 : 1);
+	_exit(info.backend);
 #endif
 }
 
 static void look_at_backend(const char *backend)
 {
 #ifdef USE_JITGATE
-	bool key = !in_child(decide, NULL);
+	static const enum jitgate_backend expected[] = {
+		[PKEY] = JITGATE_PKEY,
+		[MPROTECT] = JITGATE_MPROTECT,
+		[VIEWS] = JITGATE_TWO_VIEWS,
+	};
+	int decided = WEXITSTATUS(in_child(decide, NULL));
 
-	how = !strcmp(backend, "pkey") ? PKEY : MPROTECT;
-	if (how == PKEY && !key)
+	how = !strcmp(backend, "pkey") ? PKEY : !strcmp(backend, "views") ? VIEWS : MPROTECT;
+	if (how == PKEY && decided == JITGATE_MPROTECT)
 		skip("no protection keys here");
-	CHECK_EQUAL(key, how == PKEY);
+	CHECK_EQUAL(decided, expected[how]);
 #else
 	(void)backend;
 	(void)decide;
@@ -92,12 +98,12 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		return run_here(argv[1], argv[2]);
 	tap_begin();
-#ifdef USE_JITGATE
+#ifdef BACKEND
+	run_all(argc > 1 ? argv[1] : BACKEND);
+#else
 	if (argc < 2)
 		run_all("pkey");
 	run_all(argc > 1 ? argv[1] : "mprotect");
-#else
-	run_all(argc > 1 ? argv[1] : BACKEND);
 #endif
 	return tap_end();
 }

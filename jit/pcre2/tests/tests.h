@@ -13,6 +13,11 @@
 
 #ifdef USE_JITGATE
 #include <jitgate.h>
+
+/* As the allocator has it. */
+#ifndef SLJIT_GATE_USE
+#define SLJIT_GATE_USE JITGATE_AUTO
+#endif
 #else
 static inline void jitgate_attach(void) { }
 #endif
@@ -55,7 +60,7 @@ PROGRAMS(X)
 #undef X
 
 /* What keeps code shut in this run; OTHER is an allocator of sljit's. */
-enum how { PKEY, MPROTECT, OTHER };
+enum how { PKEY, MPROTECT, VIEWS, OTHER };
 extern enum how how;
 
 struct pattern {

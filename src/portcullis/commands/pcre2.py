@@ -2,9 +2,9 @@
 """PCRE2's JIT on jitgate: builds and tests it.
 
 `build` takes Debian's source of PCRE2 through this machine's apt and builds it as it is (stock: its machine code is
-always writable), with the other two allocators of sljit (sealloc, wx), and on jitgate. `test` runs our tests of all
-allocators, PCRE2's own tests on jitgate, and Debian's grep and git with the library on jitgate. `bench` compares the
-four with PCRE2's own speed tests.
+always writable), with the other two allocators of sljit (sealloc, wx), and on jitgate, by a key if there are any or
+with two views of all code (views). `test` runs our tests of all allocators, PCRE2's own tests on jitgate, and Debian's
+grep and git with the library on jitgate. `bench` compares them with PCRE2's own speed tests.
 
 examples:
   ./portcullis pcre2 build

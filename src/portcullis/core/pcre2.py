@@ -42,8 +42,10 @@ class Variant:
     what: str
     options: tuple[str, ...] = ()
     macro: str = ""
+    on_jitgate: bool = False
 
 
+_JITGATE, _GATE = "-DPCRE2_SUPPORT_JIT_JITGATE=ON", "SLJIT_GATE_EXECUTABLE_ALLOCATOR"
 VARIANTS = {
     "stock": Variant("as Debian has it: memory that is always writable and executable"),
     "sealloc": Variant(
@@ -56,7 +58,13 @@ VARIANTS = {
         ("-DCMAKE_C_FLAGS=-DSLJIT_WX_EXECUTABLE_ALLOCATOR=1",),
         "SLJIT_WX_EXECUTABLE_ALLOCATOR",
     ),
-    "jitgate": Variant("on jitgate", ("-DPCRE2_SUPPORT_JIT_JITGATE=ON",), "SLJIT_GATE_EXECUTABLE_ALLOCATOR"),
+    "jitgate": Variant("on jitgate", (_JITGATE,), _GATE, on_jitgate=True),
+    "views": Variant(
+        "on jitgate, with two views of each area",
+        (_JITGATE, "-DCMAKE_C_FLAGS=-DSLJIT_GATE_USE=JITGATE_TWICE"),
+        _GATE,
+        on_jitgate=True,
+    ),
 }
 # What of testdata is compared in guests: RunTest runs these with JIT and 8 bits, without more options.
 GUEST_INPUTS = (1, 4, 5, 9, 10, 20, 21)
@@ -96,7 +104,7 @@ def cmake_words(
     words += [f"-DBUILD_SHARED_LIBS={_switch(shared)}", f"-DBUILD_STATIC_LIBS={_switch(not shared)}"]
     words += [] if shared else ["-DCMAKE_EXE_LINKER_FLAGS=-static"]
     words += VARIANTS[variant].options
-    if variant == "jitgate":
+    if VARIANTS[variant].on_jitgate:
         words += [f"-DJITGATE_INCLUDE_DIR={include}", f"-DJITGATE_LIBRARY={library}"]
     if prefix:
         words += ["-DCMAKE_SYSTEM_NAME=Linux", f"-DCMAKE_SYSTEM_PROCESSOR={ARCHES[arch].machine}"]
@@ -114,14 +122,16 @@ def test_words(variant: str, arch: str, machine: str, layout: Layout, build: Pat
     words += ["-static", f"-I{build}", f"-I{tree / layout.sljit}", *layout.defines]
     macro = VARIANTS[variant].macro
     words += [f"-D{macro}=1"] if macro else []
-    words += ["-DUSE_JITGATE"] if variant == "jitgate" else [f'-DBACKEND="{variant}"']
+    words += ["-DUSE_JITGATE"] if VARIANTS[variant].on_jitgate else []
+    words += [] if variant == "jitgate" else [f'-DBACKEND="{variant}"']
+    words += ["-DSLJIT_GATE_USE=JITGATE_TWICE"] if variant == "views" else []
     return words
 
 
 def link_words(variant: str, build: Path, library: Path | None) -> list[str | Path]:
     """What follows the sources of our tests."""
     words: list[str | Path] = [build / "libpcre2-8.a"]
-    if variant == "jitgate" and library:
+    if VARIANTS[variant].on_jitgate and library:
         words += [library, "-Wl,--wrap=jitgate_area_new"]
     return [*words, "-lpthread"]
 

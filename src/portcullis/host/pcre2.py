@@ -118,11 +118,11 @@ class Pcre2:
         shutil.copyfile(self.own / ALLOCATOR, tree / layout.allocators / ALLOCATOR)
 
     def _library(self, variant: str, arch: str) -> Path | None:
-        return self.jitgate.library(arch) if variant == "jitgate" else None
+        return self.jitgate.library(arch) if VARIANTS[variant].on_jitgate else None
 
     def _tree(self, source: Source[Layout], variant: str) -> Path:
         """Sources to build from: those of jitgate are a patched copy, the same for all builds."""
-        if variant != "jitgate":
+        if not VARIANTS[variant].on_jitgate:
             return source.tree
         tree = self.folder / "source-jitgate"
         key = self._key(source, variant, [], None)
@@ -138,7 +138,7 @@ class Pcre2:
 
     def _key(self, source: Source[Layout], variant: str, words: list[str], library: Path | None) -> str:
         parts = [source.version.encode(), *(word.encode() for word in words)]
-        if variant == "jitgate":
+        if VARIANTS[variant].on_jitgate:
             paths = [*self.patches(source.layout), self.own / ALLOCATOR, self.jitgate.source / "include/jitgate.h"]
             parts += [path.read_bytes() for path in (*paths, *([library] if library else []))]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()

@@ -48,9 +48,10 @@ class Pcre2Tests:
     def checks(self) -> dict[str, Callable[[], Outcome]]:
         """All there is for this machine, by name."""
         return {
-            **{name: lambda name=name: self.program(name) for name in ("jitgate", "stock", "wx")},
+            **{name: lambda name=name: self.program(name) for name in ("jitgate", "views", "stock", "wx")},
             "sealloc": self.sealloc,
             "jit_test": self.jit_test,
+            "jit_test-views": lambda: self.jit_test("views"),
             "RunTest": lambda: self._script("RunTest"),
             "RunGrepTest": lambda: self._script("RunGrepTest"),
             "programs": self.programs,
@@ -74,10 +75,10 @@ class Pcre2Tests:
         ]
         return Outcome(problems, f"{len(BROKEN_BY_SHARED_MEMORY)} tests fail as they should", log)
 
-    def jit_test(self) -> Outcome:
-        """PCRE2's tests of its JIT, with 8, 16 and 32 bits."""
-        log = self._log("jit_test")
-        finished = self._limited([self.pcre2.build("jitgate", self.arch).folder / "pcre2_jit_test"], log)
+    def jit_test(self, variant: str = "jitgate") -> Outcome:
+        """PCRE2's tests of its JIT, with 8 bits, and with 16 and 32 where these are built."""
+        log = self._log(f"jit_test-{variant}")
+        finished = self._limited([self.pcre2.build(variant, self.arch).folder / "pcre2_jit_test"], log)
         said = finished.output.count("successfully passed")
         problems = [] if finished.status == 0 and said else [last_lines(finished.output, 5).strip()]
         return Outcome(problems, f"{said} groups", log)

@@ -10,6 +10,7 @@ from portcullis.core.counts import Region
 
 STOCK, KEYED, BY_CALLS = "stock", "jitgate", "wx"
 BENCHED = ("stock", "sealloc", "wx", "jitgate")
+TIMED = (*BENCHED, "views")  # in a guest with keys nobody chooses the last one
 START = "start"  # the program, without a pattern
 WORKS = ("match", "compile")
 # Patterns that no chunk has room for take an area each, as they take a mapping of stock. What opening and closing
