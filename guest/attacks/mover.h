@@ -29,6 +29,8 @@ struct moved {
 	struct task task;
 	struct kernel_page forged;
 	uint64_t table[2], entry;
+	pid_t pid;
+	bool dead;			/* it was killed for what it did */
 	int held, changed;		/* handlers that waited, and registers, so far */
 };
 

@@ -33,6 +33,7 @@ REFUSED = {
     "change of type": "Memory was to become page tables while something still maps it.",
     "copy": "Entries were to be copied to or from a page that is no such table.",
     "free": "A page was to be freed that is in use, or not of the pool.",
+    "installation": "A breakpoint of a process was to be installed at an address of the kernel.",
     "loading": "A segment of the kernel was among those of a process.",
     "mapping": "An entry was to map what nobody may: a page table, the protection's state, text that could be written.",
     "new key": "A page was to get a key that is not its own.",

@@ -49,6 +49,7 @@ NO_KEYS_THERE = r"kpkeys: off: .*this CPU has no "  # and what it has none of
 NO_WX = (r"Checked W\+X mappings: passed, no W\+X pages found", r"rodata_test: all tests were successful")
 OPEN_SECRET = r"section left open by kpkeys-secret\[\d+\] at a task switch"
 STRESS_TIME = 420.0  # seconds; debug kernels are slow in an emulator
+KERNEL_BREAKPOINTS = "kpkeys_kernel_breakpoints=1"
 NMI_TESTED = r"ok \d+ test_nmi_runs_shut\s*\n"  # and not skipped
 PUT_BACK = r"WARNING: .*\bnative_write_cr0\b"  # that the kernel sets CR0.WP again
 # A store that audit lets through leaves its report and nothing else; other modes may kill the attacker.

@@ -5,7 +5,18 @@ from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
 from portcullis.core.machine import Machine
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
-from portcullis.suite.case import NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, hardened, kunit
+from portcullis.suite.case import (
+    KERNEL_BREAKPOINTS,
+    NMI_TESTED,
+    NO_WX,
+    STRESS_TIME,
+    Case,
+    attacks,
+    bench,
+    boot,
+    hardened,
+    kunit,
+)
 from portcullis.suite.jitgate import JITGATE
 from portcullis.suite.lab import LAB
 from portcullis.suite.luajit_counts import LUAJIT_COUNTS
@@ -57,7 +68,7 @@ BUILDS = (
 )
 BOOTS = (
     boot("boot-enforce", "boots hardened, every page table keyed", "check"),
-    kunit("kunit", console=(NMI_TESTED,)),
+    kunit("kunit", console=(NMI_TESTED,), append=KERNEL_BREAKPOINTS),
     boot("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     boot("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
     boot(
@@ -209,7 +220,7 @@ NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 ARM64 = (
     Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
     _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN, IN_TIME)),
-    kunit("arm64-kunit", arch="arm64"),
+    kunit("arm64-kunit", arch="arm64", append=KERNEL_BREAKPOINTS),
     _arm64("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
     _arm64("stress-4cpu", "stress on 4 CPUs, isolated page tables", "stress", cpus=4, pti=True, timeout=STRESS_TIME),
@@ -317,6 +328,7 @@ CASES = (
     *WATCH,
     *LEAST,
     *ATTACKS,
+    *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
     *attacks("nopti-", ("off", "enforce"), pti=False, la57=False),
     *NOPS,
     *BENCH,

@@ -2,7 +2,18 @@
 """Test cases of the backend that needs no keys: page tables mapped read-only, CR0.WP cleared by the guards."""
 
 from portcullis.core.machine import Machine
-from portcullis.suite.case import AMD_MACHINE, NMI_TESTED, NO_WX, STRESS_TIME, Case, attacks, bench, boot, kunit
+from portcullis.suite.case import (
+    AMD_MACHINE,
+    KERNEL_BREAKPOINTS,
+    NMI_TESTED,
+    NO_WX,
+    STRESS_TIME,
+    Case,
+    attacks,
+    bench,
+    boot,
+    kunit,
+)
 
 
 def _wp(name: str, what: str, job: str, mode: str = "enforce", **rest: object) -> Case:
@@ -20,7 +31,7 @@ WP = (
     boot("wp-amd", "so does a real processor that has none", "check", **AMD_MACHINE),
     boot("wp-not-chosen", "a CPU with keys takes them", "check", backend="auto"),
     boot("wp-not-pks", "kpkeys=enforce,pks without keys is off and says why", "check", pks=False, backend="pks"),
-    kunit("wp-kunit", console=(NMI_TESTED, r"ok \d+ kpkeys-backend\s"), backend="wp"),
+    kunit("wp-kunit", console=(NMI_TESTED, r"ok \d+ kpkeys-backend\s"), backend="wp", append=KERNEL_BREAKPOINTS),
     kunit("wp-nopks-kunit", pks=False, pti=False),
     kunit("wp-amd-kunit", pti=True, **AMD_MACHINE),
     _stress("stress-enforce", "stress of memory management, enforced"),

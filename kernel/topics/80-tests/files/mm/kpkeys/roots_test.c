@@ -2,6 +2,7 @@
 /* KUnit tests: records of roots, and what is refused for want of one. */
 #include <linux/completion.h>
 #include <linux/hw_breakpoint.h>
+#include <linux/kpkeys_breakpoints.h>
 #include <linux/kpkeys_roots.h>
 #include <linux/kpkeys_test.h>
 #include <linux/kthread.h>
@@ -326,6 +327,7 @@ static void test_nothing_interrupts_switch(struct kunit *test)
 	int masked, plain;
 	u64 user, kernel;
 
+	KPKEYS_TEST_REQUIRES(test, kpkeys_breaks_in_kernel());
 	hw_breakpoint_init(&attr);
 	attr.bp_addr = (unsigned long)cpu_do_switch_mm;
 	attr.bp_len = HW_BREAKPOINT_LEN_4;
