@@ -211,6 +211,34 @@ static void test_queue_believes_no_entry(struct kunit *test)
 	leave_text(TEXT);
 }
 
+static DEFINE_STATIC_KEY_FALSE(label);
+
+/* One of our own, so that nothing else changes where it is believed. */
+static void copy_entry(struct jump_entry *copy)
+{
+	const struct jump_entry *own = (void *)(label.key.type & ~JUMP_TYPE_MASK);
+
+	copy->code = jump_entry_code(own) - (unsigned long)&copy->code;
+	copy->target = jump_entry_target(own) - (unsigned long)&copy->target;
+	copy->key = (unsigned long)&label - (unsigned long)&copy->key;
+}
+
+/* What the code of jump labels makes of it beforehand is on its stack. */
+static void test_label_goes_by_its_entry(struct kunit *test)
+{
+	static struct jump_entry forged;
+	void *code;
+
+	copy_entry(&forged);
+	code = (void *)jump_entry_code(&forged);
+	enter_text(code);
+	arch_jump_label_transform_queue(&forged, JUMP_LABEL_JMP);
+	KUNIT_EXPECT_EQ(test, tp_page->nr, 0);
+	arch_jump_label_transform_apply();
+	leave_text(code);
+	KUNIT_EXPECT_FALSE(test, static_branch_unlikely(&label));
+}
+
 static void test_steps_are_in_order(struct kunit *test)
 {
 	struct text_poke_loc forged = { .len = 5 }, *tp = &tp_page->single;
@@ -305,6 +333,7 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_queue_is_keyed),
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_queue_believes_no_entry),
+	KUNIT_CASE(test_label_goes_by_its_entry),
 	KUNIT_CASE(test_steps_are_in_order),
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
