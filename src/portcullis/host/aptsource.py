@@ -115,9 +115,10 @@ class PrivateApt:
         """The files of QEMU's source package, verified by apt, into a folder."""
         self.download_source(f"{PACKAGE}={version}", target)
 
-    def download_source(self, package: str, target: Path) -> None:
-        """The files of a source package (NAME or NAME=VERSION), verified by apt, into a folder."""
-        self._checked(["apt-get", *self._options(), "source", "-q", "--download-only", package], cwd=target)
+    def download_source(self, package: str, target: Path, archive_only: bool = False) -> None:
+        """Files of a source package (NAME or NAME=VERSION), or its archive alone, verified by apt, into a folder."""
+        only = ["--tar-only"] if archive_only else []
+        self._checked(["apt-get", *self._options(), "source", "-q", "--download-only", *only, package], cwd=target)
 
     def download_binary(self, package: str, target: Path) -> None:
         """A binary package, verified by apt, into a folder."""

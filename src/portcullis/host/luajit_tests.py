@@ -131,7 +131,7 @@ class LuaJitTests:
             with whole_folder(folder) as partial, whole_folder(folder.with_suffix(".package")) as files:
                 apt = PrivateApt(self.commands, self.luajit.folder / "apt", log)
                 apt.update(mirrors()[0], codename())
-                apt.download_source(LUA, files)
+                apt.download_source(LUA, files, archive_only=True)
                 archive = next(files.glob("*.orig.tar.*"), None)
                 if archive is None:
                     raise ToolError(f"{LUA} brought no archive", f"log: {log}")
