@@ -245,11 +245,21 @@ unsigned long kpkeys_depot_nr_resting(void);
 unsigned long kpkeys_depot_nr_reserved(void);
 unsigned long kpkeys_depot_shrink(unsigned long nr_pages);
 
+/* breakpoints.c */
+extern bool kpkeys_kernel_breakpoints;
+
+/* Where page tables are hardened: may a breakpoint be in the kernel? */
+static __always_inline bool kpkeys_allows_breakpoints(void)
+{
+	return kpkeys_kernel_breakpoints || kpkeys_state.mode == KPKEYS_AUDIT;
+}
+
 /* report.c */
 #define KPKEYS_SEARCH_AT_ONCE	64	/* tables, while a violation is handled */
 #define KPKEYS_MOST_PRINTED	40	/* of a kind, in this time */
 #define KPKEYS_PRINT_INTERVAL	(5 * HZ)
 
+bool kpkeys_parse_switch(const char *name, const char *arg);
 bool __kpkeys_may_print(struct ratelimit_state *limit);
 void kpkeys_reported(void);
 

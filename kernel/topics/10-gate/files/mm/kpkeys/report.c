@@ -222,15 +222,26 @@ static const char *context_name(void)
 static bool panics __ro_after_init;
 static unsigned int most_printed __ro_after_init = KPKEYS_MOST_PRINTED;
 
-static int __init panic_setup(char *arg)
+/**
+ * kpkeys_parse_switch - a parameter that is 0 or 1
+ * @name: of the parameter
+ * @arg: what it is, or NULL
+ *
+ * Return: what it says; false, and a warning, if it is neither.
+ */
+bool __init kpkeys_parse_switch(const char *name, const char *arg)
 {
 	unsigned int value;
 
-	if (!arg || kstrtouint(arg, 10, &value) || value > 1) {
-		pr_warn("kpkeys_panic=%s: not 0 or 1; 0\n", arg);
-		value = 0;
-	}
-	panics = value;
+	if (arg && !kstrtouint(arg, 10, &value) && value <= 1)
+		return value;
+	pr_warn("%s=%s: not 0 or 1; 0\n", name, arg);
+	return false;
+}
+
+static int __init panic_setup(char *arg)
+{
+	panics = kpkeys_parse_switch("kpkeys_panic", arg);
 	return 0;
 }
 early_param("kpkeys_panic", panic_setup);
