@@ -326,13 +326,6 @@ static enum outcome change_root(uint64_t top, uint64_t root, uint64_t forged)
 		     stores, child->rounds);
 }
 
-static bool was_killed(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
-}
-
 enum outcome ist_cr3(void)
 {
 	uint64_t tss = ksymbol_cpu("cpu_tss_rw", CHILD_CPU), entry = ksymbol("entry_SYSCALL_64");

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -176,13 +175,6 @@ static void wait_for_round(void)
 		usleep(1000);
 }
 
-static bool is_dead(pid_t pid)
-{
-	int status;
-
-	return waitpid(pid, &status, WNOHANG) == pid && !WIFSTOPPED(status);
-}
-
 void change_until_found(struct moved *moved, void (*change_once)(struct moved *moved))
 {
 	uint64_t end = now_ms() + SECONDS * 1000;
@@ -190,7 +182,7 @@ void change_until_found(struct moved *moved, void (*change_once)(struct moved *m
 	while (!mover->found && !moved->dead && moved->changed < ENOUGH && now_ms() < end) {
 		change_once(moved);
 		wait_for_round();
-		moved->dead = is_dead(moved->pid);
+		moved->dead = was_killed(moved->pid);
 	}
 }
 

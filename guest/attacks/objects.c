@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "attack.h"
@@ -264,6 +265,13 @@ void stay_on_cpu(int cpu)
 bool is_protected(void)
 {
 	return !corrupt_command("register") && corrupt_answer("shut");
+}
+
+bool was_killed(pid_t pid)
+{
+	int status;
+
+	return waitpid(pid, &status, WNOHANG) == pid && WIFSIGNALED(status);
 }
 
 int store_constant(uint64_t addr, uint64_t value)

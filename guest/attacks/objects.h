@@ -98,6 +98,9 @@ void stay_on_cpu(int cpu);
 /* Is there a register that protects? */
 bool is_protected(void);
 
+/* Was a child killed, as the kernel does with who is to blame for a violation? */
+bool was_killed(pid_t pid);
+
 /* To what is read-only after init: one entry away, where nothing protects page tables. */
 int store_constant(uint64_t addr, uint64_t value);
 
