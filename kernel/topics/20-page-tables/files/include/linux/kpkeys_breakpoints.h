@@ -11,11 +11,9 @@
 #include <linux/types.h>
 
 /* Of x86: only where page tables are hardened. */
-void arch_kpkeys_set_breakpoint(unsigned int nr, unsigned long address);
+void arch_kpkeys_set_breakpoints(const unsigned long *address);
 
 #ifdef KPKEYS_BUILT_IN
-
-extern bool kpkeys_kernel_breakpoints;
 
 bool kpkeys_breaks_in_kernel(void);
 int kpkeys_check_breakpoint(void);

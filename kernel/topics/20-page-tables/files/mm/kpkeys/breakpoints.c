@@ -6,7 +6,6 @@
 #include <linux/init.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_breakpoints.h>
-#include <linux/kstrtox.h>
 #include <linux/printk.h>
 
 #include "internal.h"
@@ -15,13 +14,7 @@ bool kpkeys_kernel_breakpoints __ro_after_init;
 
 static int __init breakpoints_setup(char *arg)
 {
-	unsigned int value;
-
-	if (!arg || kstrtouint(arg, 10, &value) || value > 1) {
-		pr_warn("kpkeys_kernel_breakpoints=%s: not 0 or 1; 0\n", arg);
-		value = 0;
-	}
-	kpkeys_kernel_breakpoints = value;
+	kpkeys_kernel_breakpoints = kpkeys_parse_switch("kpkeys_kernel_breakpoints", arg);
 	return 0;
 }
 early_param("kpkeys_kernel_breakpoints", breakpoints_setup);
@@ -34,8 +27,7 @@ early_param("kpkeys_kernel_breakpoints", breakpoints_setup);
  */
 bool kpkeys_breaks_in_kernel(void)
 {
-	return !kpkeys_pgtables_enabled() || kpkeys_kernel_breakpoints ||
-	       kpkeys_state.mode == KPKEYS_AUDIT;
+	return !kpkeys_pgtables_enabled() || kpkeys_allows_breakpoints();
 }
 NOKPROBE_SYMBOL(kpkeys_breaks_in_kernel);
 
@@ -53,7 +45,12 @@ int kpkeys_check_breakpoint(void)
 	return -EOPNOTSUPP;
 }
 
-/* What was asked for was one of user space. */
+/**
+ * __kpkeys_refuse_breakpoint - a breakpoint of user space is in the kernel
+ * @address: where it was moved to
+ *
+ * Return: as kpkeys_refuse_breakpoint().
+ */
 bool __kpkeys_refuse_breakpoint(unsigned long address)
 {
 	return !kpkeys_kernel_breakpoints &&

@@ -11,6 +11,8 @@
 
 #include <linux/kpkeys_arch.h>
 
+struct perf_event_attr;
+
 #define KPKEYS_TEST_REQUIRES(test, condition)				\
 do {									\
 	if (!(condition))						\
@@ -36,6 +38,7 @@ struct page *kpkeys_test_retake(struct page *page, gfp_t gfp);
 unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
 unsigned long kpkeys_test_violations(void);
+void kpkeys_test_watch(struct perf_event_attr *attr, void *at);
 void kpkeys_test_expect_clean(struct kunit *test);
 
 #endif /* _LINUX_KPKEYS_TEST_H */

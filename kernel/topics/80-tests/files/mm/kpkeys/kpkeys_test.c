@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the KUnit suites share: a page-table page of their own. */
+#include <linux/hw_breakpoint.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -167,4 +168,17 @@ void kpkeys_test_expect_clean(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, check->foreign, 0);
 	KUNIT_EXPECT_EQ(test, check->aliased, 0);
 	KUNIT_EXPECT_EQ(test, check->keyed, kpkeys_check_expected(check));
+}
+
+/**
+ * kpkeys_test_watch - ask for a watchpoint for stores
+ * @attr: what is asked for
+ * @at: where, eight bytes
+ */
+void kpkeys_test_watch(struct perf_event_attr *attr, void *at)
+{
+	hw_breakpoint_init(attr);
+	attr->bp_addr = (unsigned long)at;
+	attr->bp_len = HW_BREAKPOINT_LEN_8;
+	attr->bp_type = HW_BREAKPOINT_W;
 }

@@ -15,7 +15,6 @@
 #include <linux/uaccess.h>
 
 #ifdef CONFIG_X86_64
-#include <asm/debugreg.h>
 #include <asm/fsgsbase.h>
 #include <asm/desc.h>
 #include <asm/irq_regs.h>
@@ -219,15 +218,6 @@ static noinline unsigned long store_watched(void)
 	return value;
 }
 
-static void begin_watching(struct perf_event_attr *attr, void *at)
-{
-	hw_breakpoint_init(attr);
-	attr->bp_addr = (unsigned long)at;
-	attr->bp_len = HW_BREAKPOINT_LEN_8;
-	attr->bp_type = HW_BREAKPOINT_W;
-	hits = 0;
-}
-
 /* Where it is, is ordinary memory, and any process may have one. */
 static void test_watchpoint_keeps_registers(struct kunit *test)
 {
@@ -237,7 +227,8 @@ static void test_watchpoint_keeps_registers(struct kunit *test)
 	int after;
 
 	KPKEYS_TEST_REQUIRES(test, kpkeys_breaks_in_kernel());
-	begin_watching(&attr, &watched);
+	kpkeys_test_watch(&attr, &watched);
+	hits = 0;
 	events = register_wide_hw_breakpoint(&attr, answer_watchpoint, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR((void __force *)events));
 	scoped_guard(kpkeys_hardened_pgtables) {
@@ -249,90 +240,6 @@ static void test_watchpoint_keeps_registers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, value, VALUE);
 	KUNIT_EXPECT_EQ(test, after, 0);
 }
-
-/* Who asks is told so, and it is no violation. */
-static void test_kernel_breakpoint_is_turned_down(struct kunit *test)
-{
-	unsigned long before = kpkeys_test_violations();
-	struct perf_event * __percpu *events;
-	struct perf_event_attr attr;
-	long err;
-
-	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
-	begin_watching(&attr, &watched);
-	events = register_wide_hw_breakpoint(&attr, answer_watchpoint, NULL);
-	err = PTR_ERR_OR_ZERO((void __force *)events);
-	if (!err)
-		unregister_wide_hw_breakpoint(events);
-	KUNIT_EXPECT_EQ(test, err, -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
-}
-
-static void move_to_kernel(struct perf_event *event, void *at)
-{
-	struct arch_hw_breakpoint *info = counter_arch_bp(event);
-
-	info->address = (unsigned long)at;
-#ifdef CONFIG_ARM64
-	info->ctrl.privilege = AARCH64_BREAKPOINT_EL1;
-#endif
-}
-
-/* One of user space, moved in its event, which is ordinary memory. */
-static void test_moved_breakpoint(struct kunit *test)
-{
-	unsigned long before = kpkeys_test_violations();
-	struct perf_event_attr attr;
-	struct perf_event *event;
-
-	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
-	begin_watching(&attr, (void *)PAGE_SIZE);
-	attr.disabled = true;
-	event = register_user_hw_breakpoint(&attr, answer_watchpoint, NULL, current);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(event));
-	move_to_kernel(event, &watched);
-	perf_event_enable(event);
-	store_watched();
-	unregister_hw_breakpoint(event);
-	KUNIT_EXPECT_EQ(test, hits, 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
-}
-
-#ifdef CONFIG_X86_64
-static unsigned long written_address(void *at)
-{
-	unsigned long before, address;
-
-	guard(irqsave)();
-	get_debugreg(before, 3);
-	arch_kpkeys_set_breakpoint(3, (unsigned long)at);
-	get_debugreg(address, 3);
-	set_debugreg(before, 3);
-	return address;
-}
-
-/* Whatever was looked at before. */
-static void test_register_takes_no_kernel_breakpoint(struct kunit *test)
-{
-	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
-	KUNIT_EXPECT_EQ(test, written_address((void *)PAGE_SIZE), PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, written_address(&watched),
-			(unsigned long)&watched & S64_MAX);
-}
-#else
-static void test_register_takes_no_kernel_breakpoint(struct kunit *test)
-{
-	u64 control;
-
-	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
-	scoped_guard(irqsave) {
-		enable_debug_monitors(DBG_ACTIVE_EL1);
-		control = read_sysreg(mdscr_el1);
-		disable_debug_monitors(DBG_ACTIVE_EL1);
-	}
-	KUNIT_EXPECT_EQ(test, control & (DBG_MDSCR_KDE | DBG_MDSCR_MDE), DBG_MDSCR_MDE);
-}
-#endif
 
 /* A fault with a fixup goes on there, and says so in a register. */
 static void test_fixup_changes_registers(struct kunit *test)
@@ -508,9 +415,6 @@ static struct kunit_case regs_cases[] = {
 	KUNIT_CASE(test_section_keeps_registers),
 	KUNIT_CASE(test_trap_changes_registers),
 	KUNIT_CASE(test_watchpoint_keeps_registers),
-	KUNIT_CASE(test_kernel_breakpoint_is_turned_down),
-	KUNIT_CASE(test_moved_breakpoint),
-	KUNIT_CASE(test_register_takes_no_kernel_breakpoint),
 #ifdef CONFIG_ARM64
 	KUNIT_CASE(test_capabilities_are_constant),
 	KUNIT_CASE(test_user_bits_of_control_register),
