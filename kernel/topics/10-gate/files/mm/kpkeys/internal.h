@@ -125,6 +125,7 @@ struct kpkeys_state {
 	unsigned long		roots_gone;
 	bool			patching;
 	bool			proving;
+	bool			only_text_runs;
 	struct kpkeys_region	*boot_regions;
 	struct kpkeys_node	node[MAX_NUMNODES];
 } __aligned(PAGE_SIZE);

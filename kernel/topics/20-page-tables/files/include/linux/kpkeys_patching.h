@@ -8,6 +8,7 @@
 #define _LINUX_KPKEYS_PATCHING_H
 
 #include <linux/kpkeys.h>
+#include <linux/set_memory.h>
 #include <linux/types.h>
 
 #include <asm/page.h>
@@ -29,6 +30,7 @@ int __kpkeys_module_comes(const struct module *mod);
 void __kpkeys_module_came(const struct module *mod);
 int __kpkeys_text_came(unsigned long addr, unsigned int nr);
 bool __kpkeys_text_leaves(struct page **pages, unsigned int nr);
+void kpkeys_restore_runs(void);
 
 #else
 
@@ -69,6 +71,8 @@ static inline bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
 	return true;
 }
 
+static inline void kpkeys_restore_runs(void) { }
+
 #endif /* KPKEYS_BUILT_IN */
 
 /**
@@ -106,8 +110,7 @@ static inline void kpkeys_module_came(const struct module *mod)
 }
 
 /**
- * kpkeys_text_came - text or read-only data of a module, or compiled code, is
- * complete
+ * kpkeys_text_came - read-only data of a module, or what is to be run, is complete
  * @addr: its address, which is mapped read-only
  * @nr: number of pages
  *
@@ -118,6 +121,23 @@ static inline void kpkeys_module_came(const struct module *mod)
 static inline int kpkeys_text_came(unsigned long addr, unsigned int nr)
 {
 	return kpkeys_pgtables_enabled() ? __kpkeys_text_came(addr, nr) : 0;
+}
+
+/**
+ * kpkeys_make_text - set_memory_rox() for text that is complete
+ * @addr: its address
+ * @nr: number of pages
+ *
+ * The kernel runs it when it is known that nothing else can write it. May sleep.
+ *
+ * Return: 0 or -errno.
+ */
+static inline int kpkeys_make_text(unsigned long addr, unsigned int nr)
+{
+	if (!kpkeys_pgtables_enabled())
+		return set_memory_rox(addr, nr);
+	return set_memory_ro(addr, nr) ?: kpkeys_text_came(addr, nr) ?:
+	       set_memory_x(addr, nr);
 }
 
 /**

@@ -408,11 +408,10 @@ static bool refuse_bits(const void *entry, unsigned long table, u64 value,
 	       kpkeys_refuse("mapping", "a process's page for the kernel", entry, NULL);
 }
 
-static bool refuse_run(const void *entry, unsigned long table, u64 value,
-		       unsigned long pfn)
+static bool refuse_run(const void *entry, unsigned long table, u64 value)
 {
-	return kpkeys_runs_anew(entry, table, value, pfn) &&
-	       kpkeys_refuse("mapping", "an ordinary page to be run", entry, NULL);
+	return kpkeys_runs_anew(entry, table, value) &&
+	       kpkeys_refuse("mapping", "a page to be run that is no text", entry, NULL);
 }
 
 /**
@@ -438,7 +437,7 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 		return false;
 	if (refuse_loss(entry, table, value) ||
 	    refuse_bits(entry, table, value, pfn) ||
-	    refuse_run(entry, table, value, pfn))
+	    refuse_run(entry, table, value))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;

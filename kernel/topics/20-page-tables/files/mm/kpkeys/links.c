@@ -125,7 +125,8 @@ static __always_inline bool any_runs(unsigned long table)
 	do {
 		value = READ_ONCE(*entry);
 		if (arch_kpkeys_leaf_runs(value) && !table_below(value, level) &&
-		    kpkeys_entry_leads_to(value, level, &pfn, &nr) && !kpkeys_frame(pfn))
+		    kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
+		    !kpkeys_are_text(pfn, nr))
 			return true;
 	} while (offset_in_page(++entry));
 	return false;

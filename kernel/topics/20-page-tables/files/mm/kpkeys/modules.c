@@ -32,6 +32,17 @@ bool kpkeys_modules_are_entered(void)
 	       rodata_enabled && ARCH_KPKEYS_ALIASES_FOLLOW;
 }
 
+/* Until then some is run that was ordinary: EFI's, thunks for the kernel's text. */
+static int __init run_text_only(void)
+{
+	if (!kpkeys_modules_are_entered())
+		return 0;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_state.only_text_runs = true;
+	return 0;
+}
+late_initcall(run_text_only);
+
 /* ---- they come ---- */
 
 /* Returns whether the search has to look for what leads to it. */

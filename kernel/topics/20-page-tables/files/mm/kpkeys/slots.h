@@ -58,27 +58,41 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 	       (level_of_linked(table) || !kpkeys_frame(pfn));
 }
 
+/* What the kernel may run, that is. */
+static __always_inline bool kpkeys_are_text(unsigned long pfn, unsigned long nr)
+{
+	while (nr && kpkeys_frame_is_constant(kpkeys_frame(pfn))) {
+		pfn++;
+		nr--;
+	}
+	return !nr;
+}
+
 /**
- * kpkeys_runs_anew - would the kernel run an ordinary page that was not there before?
+ * kpkeys_runs_anew - would the kernel run what is no text, and what it did not run?
  * @entry: where
  * @table: the page frame that it is in
  * @value: what it is to be
- * @pfn: the first frame that it maps
  *
- * Whoever makes text of pages changes what their entries say besides. Who maps others
- * at the address of text of a module has them where they are not run.
+ * Some that is no text is run from the start. Who maps other pages at the address of
+ * text of a module has them where they are not run.
  */
 static __always_inline bool kpkeys_runs_anew(const void *entry, unsigned long table,
-					     u64 value, unsigned long pfn)
+					     u64 value)
 {
-	unsigned long before, nr;
+	unsigned long before, pfn, nr;
+	int level;
+	u64 old;
 
 	if (!arch_kpkeys_leaf_runs(value) || !kpkeys_processes_run ||
-	    kpkeys_frame(table) != KPKEYS_FRAME_KERNEL_TABLE || kpkeys_frame(pfn))
+	    kpkeys_frame(table) != KPKEYS_FRAME_KERNEL_TABLE)
 		return false;
-	return !kpkeys_entry_leads_to(READ_ONCE(*(const u64 *)entry),
-				      kpkeys_level_to_search(table), &before, &nr) ||
-	       before != pfn;
+	level = kpkeys_level_to_search(table);
+	if (kpkeys_entry_leads_to(value, level, &pfn, &nr) && kpkeys_are_text(pfn, nr))
+		return false;
+	old = READ_ONCE(*(const u64 *)entry);
+	return !kpkeys_entry_leads_to(old, level, &before, &nr) || before != pfn ||
+	       (kpkeys_state.only_text_runs && !arch_kpkeys_leaf_runs(old));
 }
 
 /* The frame that an entry of the last level maps, or a number that there is not. */
@@ -110,7 +124,7 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
 		       mapped_by(kpkeys_kept(value))) ||
 	    kpkeys_runs_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
-			     kpkeys_kept(value), mapped_by(kpkeys_kept(value))))
+			     kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
 	return !frame || arch_kpkeys_leaf_fits(kpkeys_kept(value), frame);
@@ -131,7 +145,7 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	    kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	if (is_foreign(slot_pfn(entry), value, pfn) ||
-	    kpkeys_runs_anew(entry, slot_pfn(entry), value, pfn))
+	    kpkeys_runs_anew(entry, slot_pfn(entry), value))
 		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return true;

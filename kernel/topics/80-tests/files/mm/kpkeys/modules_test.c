@@ -9,9 +9,12 @@
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
+#include <linux/pgtable.h>
 #include <linux/set_memory.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+
+#include <asm/kpkeys_leaf.h>
 
 #include "arrivals.h"
 #include "internal.h"
@@ -33,15 +36,53 @@ static enum kpkeys_frame frame(void)
 	return kpkeys_frame(page_to_pfn(page));
 }
 
-static int make_readonly(void)
-{
-	return set_memory_rox((unsigned long)text, 1);
-}
-
 static int text_comes(void)
 {
-	return make_readonly() ?: kpkeys_text_came((unsigned long)text, 1);
+	return kpkeys_make_text((unsigned long)text, 1);
 }
+
+static bool is_run(void *at)
+{
+	unsigned long addr = (unsigned long)at;
+	pte_t pte = ptep_get(pte_offset_kernel(pmd_off_k(addr), addr));
+
+	return arch_kpkeys_leaf_runs(pte_val(pte));
+}
+
+static void test_text_is_run(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, is_run(text));
+	KUNIT_ASSERT_EQ(test, text_comes(), 0);
+	KUNIT_EXPECT_TRUE(test, is_run(text));
+}
+
+static void test_ordinary_page_is_not_run(struct kunit *test)
+{
+	set_memory_x((unsigned long)text, 1);
+	KUNIT_EXPECT_FALSE(test, is_run(text));
+	set_memory_rox((unsigned long)text, 1);
+	KUNIT_EXPECT_FALSE(test, is_run(text));
+}
+
+static void test_page_table_is_not_run(struct kunit *test)
+{
+	void *table = page_address(kpkeys_test_ptp);
+
+	set_memory_x((unsigned long)table, 1);
+	KUNIT_EXPECT_FALSE(test, is_run(table));
+}
+
+#ifdef CONFIG_X86
+/* Hibernation's restore, behind which nothing is as it was. */
+static void test_ordinary_page_is_run_for_a_restore(struct kunit *test)
+{
+	kpkeys_restore_runs();
+	set_memory_x((unsigned long)text, 1);
+	KUNIT_EXPECT_TRUE(test, is_run(text));
+	scoped_guard(kpkeys_hardened_pgtables)
+		kpkeys_state.only_text_runs = true;
+}
+#endif
 
 static void test_text_is_not_made_writable(struct kunit *test)
 {
@@ -75,6 +116,7 @@ static void test_writable_page_is_no_text(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, alias);
 	KUNIT_EXPECT_EQ(test, text_comes(), -EPERM);
+	KUNIT_EXPECT_FALSE(test, is_run(text));
 	vunmap(alias);
 }
 
@@ -219,6 +261,12 @@ static void modules_test_exit(struct kunit *test)
 
 static struct kunit_case modules_cases[] = {
 	KUNIT_CASE(test_text_is_sound_behind_a_flush),
+	KUNIT_CASE(test_text_is_run),
+	KUNIT_CASE(test_ordinary_page_is_not_run),
+	KUNIT_CASE(test_page_table_is_not_run),
+#ifdef CONFIG_X86
+	KUNIT_CASE(test_ordinary_page_is_run_for_a_restore),
+#endif
 	KUNIT_CASE(test_text_is_not_made_writable),
 	KUNIT_CASE(test_text_is_not_mapped_writable),
 	KUNIT_CASE(test_writable_page_is_no_text),

@@ -91,8 +91,7 @@ static void test_text_is_no_entry(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, entry);
 	set_vm_flush_reset_perms(entry);
-	set_memory_rox((unsigned long)entry, 1);
-	KUNIT_EXPECT_EQ(test, kpkeys_text_came((unsigned long)entry, 1), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_make_text((unsigned long)entry, 1), 0);
 	KUNIT_EXPECT_TRUE(test, is_refused(entry, (unsigned long)entry));
 	vfree(entry);
 }

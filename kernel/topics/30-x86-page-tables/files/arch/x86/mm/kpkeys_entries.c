@@ -9,6 +9,7 @@
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_patching.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/printk.h>
@@ -44,7 +45,7 @@ static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 	if (likely(kpkeys_is_pte_slot(ptep)))
 		return kpkeys_is_private(pte.pte);
 	return kpkeys_is_open_kernel_slot(ptep) &&
-	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte, kpkeys_present_pfn(pte));
+	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte);
 }
 
 /*
@@ -546,4 +547,15 @@ noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte)
 		WRITE_ONCE(*table, pte);
 	}
 	return true;
+}
+
+/**
+ * kpkeys_restore_runs - hibernation's restore has its last code in an ordinary page
+ *
+ * Nothing of this kernel is left if that succeeds, and one CPU runs.
+ */
+void kpkeys_restore_runs(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_state.only_text_runs = false;
 }

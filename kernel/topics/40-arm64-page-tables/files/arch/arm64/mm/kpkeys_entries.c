@@ -82,7 +82,7 @@ static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 	if (likely(kpkeys_is_pte_slot(ptep)))
 		return kpkeys_is_private(pte_val(pte));
 	return kpkeys_is_open_kernel_slot(ptep) &&
-	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte), kpkeys_present_pfn(pte));
+	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte));
 }
 
 /* Looked at and written with preemption off, before its frame changes its type. */

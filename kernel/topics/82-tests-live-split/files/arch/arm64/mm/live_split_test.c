@@ -17,6 +17,7 @@
 #include <asm/insn.h>
 #include <asm/tlbflush.h>
 
+#include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
 #include <asm/kpkeys_mm.h>
 #include "live_split.h"
@@ -215,8 +216,7 @@ static void test_like_a_module(struct kunit *test)
 	alias = page_address(vmalloc_to_page(text));
 	memcpy(text, answer, sizeof(answer));
 	flush_icache_range(addr, addr + sizeof(answer));
-	KUNIT_EXPECT_EQ(test, set_memory_ro(addr, AREA_PAGES), 0);
-	KUNIT_EXPECT_EQ(test, set_memory_x(addr, AREA_PAGES), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_make_text(addr, AREA_PAGES), 0);
 	KUNIT_EXPECT_EQ(test, function(), 42);
 	expect_stores(test, text, AREA_PAGES, false);
 	execmem_free(text);
