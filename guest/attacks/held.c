@@ -194,18 +194,29 @@ static bool change_waiter(const struct held_lock *lock, const struct held_change
 	return task && change_stack(task, change);
 }
 
-bool held_act(const struct held_lock *lock, const struct held_change *change)
+static bool change_while_held(const struct held_lock *lock, const struct held_change *change)
 {
 	bool changed = false;
 	int i;
 
-	take(lock);
-	held_ask();
 	for (i = 0; i < PATIENCE && !changed && !change->is_over(change); i++) {
 		usleep(PAUSE);
 		changed = change_waiter(lock, change);
 	}
 	release(lock);
 	return changed;
+}
+
+bool held_act(const struct held_lock *lock, const struct held_change *change)
+{
+	take(lock);
+	held_ask();
+	return change_while_held(lock, change);
+}
+
+bool held_again(const struct held_lock *lock, const struct held_change *change)
+{
+	take(lock);
+	return change_while_held(lock, change);
 }
 #endif

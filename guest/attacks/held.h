@@ -12,7 +12,7 @@
 
 #define HELD_CPU	1	/* where they wait */
 #define HELD_BELOW	16	/* words below the way back into a function ... */
-#define HELD_ABOVE	16	/* ... and above it, in what is to be changed */
+#define HELD_ABOVE	96	/* ... and above it, in what is to be changed */
 
 struct held_lock {
 	uint64_t addr;
@@ -47,5 +47,8 @@ void held_copy_filter(void);
 
 /* It is asked while the lock looks held. Returns whether something was changed. */
 bool held_act(const struct held_lock *lock, const struct held_change *change);
+
+/* The same of one that was asked before, and goes on. */
+bool held_again(const struct held_lock *lock, const struct held_change *change);
 
 #endif
