@@ -102,6 +102,7 @@
 	X(jit_pack,		"jit-pack",		0)		\
 	X(copy_held,		"copy-held",		0)		\
 	X(text_held,		"text-held",		0)		\
+	X(filter_buffer,	"filter-buffer",	0)		\
 	X(jump_held,		"jump-held",		0)		\
 	X(fault_kernel_address,	"fault-kernel-address",	0)		\
 	X(zap_kernel_address,	"zap-kernel-address",	0)		\
