@@ -95,6 +95,6 @@ def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, ...]:
     still = sum(on.verdict == "LANDED" for on in outside)
     return (
         f"Of {len(inside)} attacks in its scope {landed} land with the protection off; Portcullis blocks {blocked}.",
-        f"Of {len(outside)} attacks outside its scope {still} still land: they concern data, and code before it is text.",
+        f"Of {len(outside)} attacks outside it {still} still land: they concern data, and code before it is text.",
         *still_landing(on for _, on in rows),
     )
