@@ -311,17 +311,10 @@ static noinline __flatten u64 swap_entry(u64 *entry, u64 value)
 	return xchg(entry, value);
 }
 
-/* What the kernel's table says now: which table that is, lay on the stack. */
-static noinline __flatten bool adopt(const u64 *entry)
+static __always_inline bool become_kernels(unsigned long table)
 {
-	u8 *frame, old;
+	u8 *frame = frame_at(table), old;
 
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(entry);
-	old = kpkeys_frame_byte(slot_pfn(entry));
-	if (!is_kernels(old) || level_of(old) <= KPKEYS_LEVEL_PTE)
-		return false;
-	frame = frame_at(kpkeys_table_pfn(READ_ONCE(*entry)));
 	old = frame ? READ_ONCE(*frame) : KPKEYS_FRAME_ORDINARY;
 	while (is_table(old) && !is_kernels(old) &&
 	       level_of(old) >= KPKEYS_LEVEL_PTE && level_of(old) < LEVEL_TAKEN &&
@@ -333,12 +326,36 @@ static noinline __flatten bool adopt(const u64 *entry)
 }
 
 /*
+ * What the kernel's table says now: which table that is, lay on the stack. One
+ * that has what user space runs is unlinked, and lost.
+ */
+static noinline __flatten bool adopt(u64 *entry)
+{
+	u8 parent;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(entry);
+	parent = kpkeys_frame_byte(slot_pfn(entry));
+	if (!is_kernels(parent) || level_of(parent) <= KPKEYS_LEVEL_PTE)
+		return false;
+	kpkeys_keep(entry, entry);
+	kpkeys_keep(table, kpkeys_table_pfn(READ_ONCE(*entry)));
+	if (!become_kernels(kpkeys_kept(table)))
+		return false;
+	if (!kpkeys_processes_run || kpkeys_state.mode == KPKEYS_AUDIT ||
+	    !any_runs(kpkeys_kept(table)))
+		return true;
+	WRITE_ONCE(*kpkeys_kept(entry), 0);
+	return false;
+}
+
+/*
  * What was linked to a table before that became the kernel's was nobody's. As
  * deep as there are levels.
  */
 static void adopt_below(unsigned long table)
 {
-	const u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
+	u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
 	unsigned long pfn;
 
 	if (!table || level_of(kpkeys_frame_byte(table)) <= KPKEYS_LEVEL_PTE)
@@ -347,6 +364,9 @@ static void adopt_below(unsigned long table)
 		pfn = kpkeys_table_pfn(READ_ONCE(*entry));
 		if (pfn && adopt(entry))
 			adopt_below(pfn);
+		else if (pfn && !READ_ONCE(*entry))
+			kpkeys_refuse("use as a page table", "one with what user space runs",
+				      pfn_to_kaddr(pfn), NULL);
 	}
 }
 

@@ -332,6 +332,24 @@ static void test_kernel_runs_no_table_of_a_process(struct kunit *test)
 	kpkeys_ptp_free(virt_to_page(last), 0);
 }
 
+static void test_kernel_runs_no_tables_below(struct kunit *test)
+{
+	u64 *top = new_table(test), *last = new_table(test);
+
+	set_pte((pte_t *)last, mk_pte(ZERO_PAGE(0), PAGE_READONLY_EXEC));
+	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
+	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
+						       KPKEYS_LINK_ONE));
+	set_pud((pud_t *)top, __pud(TABLE_BITS | __pa(TABLE)));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
+	set_pud((pud_t *)top, __pud(0));
+	kpkeys_test_set_frame(last, KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+	set_pte((pte_t *)last, __pte(0));
+	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_NONE));
+	kpkeys_ptp_free(virt_to_page(top), 0);
+	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
 #endif
 
 static struct kunit_case addresses_cases[] = {
@@ -349,6 +367,7 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_table_of_the_kernel_is_for_no_process),
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_kernel_runs_no_table_of_a_process),
+	KUNIT_CASE(test_kernel_runs_no_tables_below),
 #endif
 	{}
 };
