@@ -45,6 +45,12 @@ enum kpkeys_link {
 	KPKEYS_LINK_SHARED,
 };
 
+/* Not the middle of one, of which another one would change. */
+static __always_inline bool kpkeys_is_whole_entry(const void *entry)
+{
+	return !((unsigned long)entry % sizeof(u64));
+}
+
 /* May it be mapped read-only by anybody? */
 static __always_inline bool kpkeys_frame_is_constant(enum kpkeys_frame frame)
 {

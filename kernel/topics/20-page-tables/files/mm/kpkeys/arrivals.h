@@ -105,6 +105,8 @@ static __always_inline bool kpkeys_has_arrived(const void *addr, unsigned int nr
 
 	if (!kpkeys_frames.nr || kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
+	if (offset_in_page(addr))
+		return false;
 	i = find_arrival(pfn, nr);
 	return i >= 0 && is_complete() && late_cpu(&arrivals()->keyed) < 0 &&
 	       !(arrivals()->mapped & BIT(i)) &&
@@ -128,6 +130,8 @@ static __always_inline bool kpkeys_are_new(const void *addr, unsigned int nr, in
 {
 	unsigned long pfn = kpkeys_linear_pfn(addr);
 
+	if (kpkeys_frames.nr && offset_in_page(addr))
+		return false;
 	for (; kpkeys_frames.nr && nr; nr--, pfn++)
 		if (kpkeys_frame_byte(pfn) != kpkeys_frame_of_key(pkey))
 			return false;

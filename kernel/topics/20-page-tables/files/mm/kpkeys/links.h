@@ -81,7 +81,7 @@ static __always_inline bool kpkeys_has_user_half(const void *entry)
 
 	if (unlikely(!no_table))
 		return true;
-	return is_table(kpkeys_frame_byte(pfn + 1)) &&
+	return kpkeys_is_whole_entry(entry) && is_table(kpkeys_frame_byte(pfn + 1)) &&
 	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
 	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
 }
@@ -133,7 +133,7 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
 	if (unlikely(!no_table))
 		return true;
 	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
-	       offset_in_page(from) == offset_in_page(to) &&
+	       kpkeys_is_whole_entry(to) && offset_in_page(from) == offset_in_page(to) &&
 	       is_kernels(kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(from)))) &&
 	       level_of_linked(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
 	       claim_root(to, KPKEYS_LINK_NONE);
@@ -149,7 +149,7 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
  */
 static __always_inline bool kpkeys_link_root(const pgd_t *pgd)
 {
-	return claim_root(pgd, KPKEYS_LINK_ONE);
+	return !offset_in_page(pgd) && claim_root(pgd, KPKEYS_LINK_ONE);
 }
 
 /**

@@ -373,7 +373,7 @@ static __always_inline void kpkeys_depot_rest(void *page)
 	int nid = page_to_nid(virt_to_page(page));
 	struct kpkeys_node *node = node_of(nid);
 
-	if (kpkeys_frame_byte(kpkeys_linear_pfn(page)) != GONE)
+	if (kpkeys_frame_byte(page_pfn(page)) != GONE)
 		return;
 	kpkeys_node_lock(nid);
 	*(void **)page = node->gone;

@@ -64,7 +64,7 @@ static bool is_quiet(const struct kpkeys_region *region)
 /* Which it is waited in ordinary memory. */
 static __always_inline bool is_header(const struct kpkeys_region *region)
 {
-	return kpkeys_frame_byte(kpkeys_linear_pfn(region)) == HEADER;
+	return kpkeys_frame_byte(page_pfn(region)) == HEADER;
 }
 
 /* Nobody takes a page of it any more. */
@@ -132,7 +132,7 @@ static __always_inline struct run run_from(const struct kpkeys_region *region,
 
 static __always_inline bool is_in(const struct kpkeys_region *region, struct run run)
 {
-	unsigned long pfn = kpkeys_linear_pfn(region);
+	unsigned long pfn = page_pfn(region);
 
 	return pfn >= run.pfn && pfn < run.pfn + run.nr;
 }
@@ -165,7 +165,7 @@ static noinline __flatten struct run take_run(struct kpkeys_region *region)
 	for (pfn = run.pfn; pfn < run.pfn + run.nr; pfn++)
 		__clear_bit(pfn & (KPKEYS_REGION_PAGES - 1), region->owned);
 	if (is_in(region, run))
-		kpkeys_change_frame_now(kpkeys_linear_pfn(region), HEADER, FREE);
+		kpkeys_change_frame_now(page_pfn(region), HEADER, FREE);
 	return run;
 }
 

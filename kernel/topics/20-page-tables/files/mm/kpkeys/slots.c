@@ -28,6 +28,13 @@ void kpkeys_write_outside(u64 *entry, u64 value, u8 parent)
 		WRITE_ONCE(*entry, value);
 }
 
+/* The middle of an entry is as good as a page that holds none. */
+static u8 frame_of_slot(const void *entry)
+{
+	return kpkeys_is_whole_entry(entry) ?
+	       kpkeys_frame_byte(kpkeys_entry_pfn(entry)) : KPKEYS_FRAME_STATE;
+}
+
 /* So are all, until tables have been entered. */
 static bool is_pte_table(const void *entry, u8 frame)
 {
@@ -71,7 +78,7 @@ static bool refuse_slot(const void *entry)
  */
 bool kpkeys_set_elsewhere(void *entry, u64 value)
 {
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+	u8 frame = frame_of_slot(entry);
 
 	if (is_pte_table(entry, frame))
 		return false;
@@ -96,7 +103,7 @@ bool kpkeys_set_elsewhere(void *entry, u64 value)
  */
 bool kpkeys_clear_elsewhere(void *entry, u64 *old)
 {
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+	u8 frame = frame_of_slot(entry);
 
 	if (is_pte_table(entry, frame))
 		return false;
@@ -118,7 +125,7 @@ bool kpkeys_clear_elsewhere(void *entry, u64 *old)
  */
 bool kpkeys_refuse_change(const void *entry, unsigned int nr)
 {
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+	u8 frame = frame_of_slot(entry);
 
 	if (offset_in_page(entry) + nr * sizeof(u64) > PAGE_SIZE)
 		return refuse_slot(entry);
@@ -135,7 +142,7 @@ bool kpkeys_refuse_change(const void *entry, unsigned int nr)
  */
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr)
 {
-	u8 frame = kpkeys_frame_byte(kpkeys_entry_pfn(entry));
+	u8 frame = frame_of_slot(entry);
 
 	if (offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
 	    !is_kernels(frame) && is_pte_table(entry, frame))

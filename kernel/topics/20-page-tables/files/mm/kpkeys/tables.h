@@ -37,9 +37,15 @@ static __always_inline u8 *frame_at(unsigned long pfn)
 	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
 }
 
+/* Of what is no whole page in the linear map a number that there is not. */
+static __always_inline unsigned long page_pfn(const void *page)
+{
+	return offset_in_page(page) ? ULONG_MAX : kpkeys_linear_pfn(page);
+}
+
 static __always_inline u8 *frame_of(const void *page)
 {
-	return frame_at(PHYS_PFN(__pa(page)));
+	return offset_in_page(page) ? NULL : frame_at(PHYS_PFN(__pa(page)));
 }
 
 static __always_inline unsigned int level_of(u8 frame)
@@ -85,7 +91,7 @@ static __always_inline bool is_fixed(const void *entry)
 {
 	unsigned long addr = (unsigned long)entry;
 
-	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP &&
+	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP && kpkeys_is_whole_entry(entry) &&
 	       ALIGN_DOWN(addr, PAGE_SIZE) != ARCH_KPKEYS_PATCH_SLOT;
 }
 
@@ -94,7 +100,7 @@ static __always_inline unsigned long slot_pfn(const void *entry)
 {
 	bool in_image = (void *)entry >= (void *)_text && (void *)entry < (void *)_end;
 
-	return in_image || kpkeys_is_linear(entry) ?
+	return (in_image || kpkeys_is_linear(entry)) && kpkeys_is_whole_entry(entry) ?
 	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
 }
 
@@ -181,7 +187,7 @@ static __always_inline bool kpkeys_change_frame_now(unsigned long pfn, u8 from, 
  */
 static __always_inline bool kpkeys_page_is_free(const void *page)
 {
-	return !no_table || kpkeys_frame_byte(kpkeys_linear_pfn(page)) == FREE;
+	return !no_table || kpkeys_frame_byte(page_pfn(page)) == FREE;
 }
 
 /**
@@ -193,7 +199,7 @@ static __always_inline bool kpkeys_page_is_free(const void *page)
 static __always_inline bool kpkeys_table_take(const void *page)
 {
 	return unlikely(!no_table) ||
-	       kpkeys_change_frame_now(kpkeys_linear_pfn(page), FREE, TAKEN);
+	       kpkeys_change_frame_now(page_pfn(page), FREE, TAKEN);
 }
 
 /**
@@ -205,7 +211,7 @@ static __always_inline bool kpkeys_table_take(const void *page)
 static __always_inline bool kpkeys_table_keep_new(const void *page)
 {
 	return unlikely(!no_table) ||
-	       kpkeys_change_frame_now(kpkeys_linear_pfn(page), TAKEN, KEPT);
+	       kpkeys_change_frame_now(page_pfn(page), TAKEN, KEPT);
 }
 
 static __always_inline bool is_root(u8 frame)
@@ -225,7 +231,7 @@ static __always_inline bool is_root(u8 frame)
  */
 static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
 {
-	u8 *frame = frame_at(kpkeys_linear_pfn(page)), old;
+	u8 *frame = frame_at(page_pfn(page)), old;
 
 	if (unlikely(!no_table))
 		return KPKEYS_PUT_FREE;
@@ -245,7 +251,8 @@ static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
  * kpkeys_table_bury - a page that was a table is free
  * @page: its address
  *
- * When every CPU has forgotten it, and has said which root it runs on.
+ * When every CPU has forgotten it, and has said which root it runs on. Which one it
+ * is, is in keyed memory: a whole page.
  *
  * Return: false if it is not, or a CPU runs on it.
  */
@@ -260,7 +267,7 @@ static __always_inline bool kpkeys_table_bury(const void *page)
  */
 static __always_inline bool kpkeys_root_is_gone(const void *pgd)
 {
-	return kpkeys_frame_byte(kpkeys_linear_pfn(pgd)) == GONE;
+	return kpkeys_frame_byte(page_pfn(pgd)) == GONE;
 }
 
 /**
@@ -283,7 +290,7 @@ static __always_inline void kpkeys_root_in_use(unsigned long pfn)
  */
 static __always_inline bool kpkeys_table_is_new(const void *page)
 {
-	return !no_table || kpkeys_frame_byte(kpkeys_linear_pfn(page)) == TAKEN;
+	return !no_table || kpkeys_frame_byte(page_pfn(page)) == TAKEN;
 }
 
 /* chains.c */

@@ -33,14 +33,14 @@ struct mm_struct;
 /* Is that a table of the last level? Of others kpkeys_set_elsewhere() knows more. */
 static __always_inline bool kpkeys_is_pte_slot(const void *ptep)
 {
-	return kpkeys_is_linear(ptep) &&
+	return kpkeys_is_linear(ptep) && kpkeys_is_whole_entry(ptep) &&
 	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
 	       KPKEYS_TABLE(KPKEYS_LEVEL_PTE, 0);
 }
 
 static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
 {
-	return kpkeys_is_linear(ptep) &&
+	return kpkeys_is_linear(ptep) && kpkeys_is_whole_entry(ptep) &&
 	       (kpkeys_frame_byte(PHYS_PFN(__pa(ptep))) & ~KPKEYS_FRAME_LINK) ==
 	       KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, 0);
 }
