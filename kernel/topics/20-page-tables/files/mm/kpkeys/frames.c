@@ -414,6 +414,12 @@ static bool refuse_run(const void *entry, unsigned long table, u64 value)
 	       kpkeys_refuse("mapping", "a page to be run that is no text", entry, NULL);
 }
 
+static bool refuse_keyed(const void *entry, unsigned long table, u64 value)
+{
+	return kpkeys_maps_anew(entry, table, value) &&
+	       kpkeys_refuse("mapping", "protected memory at another address", entry, NULL);
+}
+
 /**
  * kpkeys_refuse_leaf - may an entry of a page or a huge page not be written?
  * @entry: where
@@ -437,7 +443,7 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 		return false;
 	if (refuse_loss(entry, table, value) ||
 	    refuse_bits(entry, table, value, pfn) ||
-	    refuse_run(entry, table, value))
+	    refuse_run(entry, table, value) || refuse_keyed(entry, table, value))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;

@@ -132,6 +132,36 @@ static __always_inline bool any_runs(unsigned long table)
 	return false;
 }
 
+/* What is keyed would be at another address: a table may say the same in smaller pieces. */
+static __always_inline bool any_keyed(unsigned long table)
+{
+	const u64 *entry = pfn_to_kaddr(table);
+
+	do {
+		if (arch_kpkeys_leaf_has_key(READ_ONCE(*entry)))
+			return true;
+	} while (offset_in_page(++entry));
+	return false;
+}
+
+static __always_inline bool brings_keyed(void)
+{
+	return is_kernels(kpkeys_kept(parent)) && kpkeys_processes_run &&
+	       new_table() && new_table() != old_table() &&
+	       kpkeys_state.mode != KPKEYS_AUDIT &&
+	       (kpkeys_leads_on(kpkeys_kept(seen)) ||
+		!maps_needed(kpkeys_kept(seen), entry_level())) &&
+	       any_keyed(new_table());
+}
+
+/* A process's page is user space's if all entries above say so. */
+static __always_inline bool hides_user(void)
+{
+	return !is_kernels(kpkeys_kept(parent)) && kpkeys_processes_run && new_table() &&
+	       kpkeys_state.mode != KPKEYS_AUDIT &&
+	       !arch_kpkeys_link_is_private(kpkeys_kept(value));
+}
+
 /* The kernel would run that: where it did, a table may say the same in smaller pieces. */
 static __always_inline bool brings_text(void)
 {
@@ -157,7 +187,7 @@ static __always_inline bool exchange_kept(void)
 		kpkeys_keep(seen, seen);
 		if (!claim_new_table())
 			return false;
-		if (unlikely(loses() || brings_text())) {
+		if (unlikely(loses() || brings_text() || brings_keyed())) {
 			unlink_but(new_table(), old_table());
 			return false;
 		}
@@ -186,7 +216,7 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 		kpkeys_keep(parent, parent_of(entry));
 		kpkeys_keep(table, shadowed(entry, kpkeys_kept(parent)));
 		kpkeys_keep(done, !new_table() || new_table() == kpkeys_kept(table));
-		if (!new_table() && !maps_what_fits())
+		if (hides_user() || (!new_table() && !maps_what_fits()))
 			return false;
 		if (!exchange_kept())
 			return false;
@@ -276,18 +306,28 @@ bool kpkeys_begin_level(unsigned long pfn, unsigned int level)
 	return claim_one(pfn, level, KPKEYS_LINK_NONE);
 }
 
+static noinline __flatten bool begin_kernels(unsigned long pfn, unsigned int level)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	kpkeys_reread(level);
+	return level >= KPKEYS_LEVEL_PTE && level <= KPKEYS_LEVEL_PGD &&
+	       claim_below(KPKEYS_FRAME_KERNEL_TABLE, pfn, level, KPKEYS_LINK_NONE);
+}
+
 /**
- * kpkeys_begin_table - say what level a table is of before it is filled
+ * kpkeys_begin_table - say what level a table of the kernel's is of before it is filled
  * @table: as it was allocated; no entry leads to it yet
  * @level: KPKEYS_LEVEL_*
  *
- * One that is filled by set_pte() is of the last level else, and is refused
- * where another one is to be linked.
+ * It may map what is keyed, as what it takes the place of did, and is linked to a
+ * table of the kernel's only. One that is filled by set_pte() is of the last level
+ * else, and is refused where another one is to be linked.
  */
 void kpkeys_begin_table(const void *table, unsigned int level)
 {
 	if (no_table)
-		kpkeys_begin_level(PHYS_PFN(__pa(table)), level);
+		begin_kernels(PHYS_PFN(__pa(table)), level);
 }
 
 /* One that is filled before it is linked has from its first entry on a level. */
@@ -343,7 +383,7 @@ static noinline __flatten bool adopt(u64 *entry)
 	if (!become_kernels(kpkeys_kept(table)))
 		return false;
 	if (!kpkeys_processes_run || kpkeys_state.mode == KPKEYS_AUDIT ||
-	    !any_runs(kpkeys_kept(table)))
+	    (!any_runs(kpkeys_kept(table)) && !any_keyed(kpkeys_kept(table))))
 		return true;
 	WRITE_ONCE(*kpkeys_kept(entry), 0);
 	return false;
@@ -365,7 +405,7 @@ static void adopt_below(unsigned long table)
 		if (pfn && adopt(entry))
 			adopt_below(pfn);
 		else if (pfn && !READ_ONCE(*entry))
-			kpkeys_refuse("use as a page table", "one with what user space runs",
+			kpkeys_refuse("use as a page table", "one with what is no kernel's",
 				      pfn_to_kaddr(pfn), NULL);
 	}
 }

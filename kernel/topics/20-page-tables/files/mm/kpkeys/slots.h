@@ -58,6 +58,15 @@ static __always_inline bool is_foreign(unsigned long table, u64 value,
 	       (level_of_linked(table) || !kpkeys_frame(pfn));
 }
 
+static __always_inline bool leads_to_the_same(u64 old, u64 value, int level)
+{
+	unsigned long before, span, pfn, nr;
+
+	return kpkeys_entry_leads_to(old, level, &before, &span) &&
+	       kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
+	       before == pfn && span == nr;
+}
+
 /* What the kernel may run, that is. */
 static __always_inline bool kpkeys_are_text(unsigned long pfn, unsigned long nr)
 {
@@ -66,6 +75,15 @@ static __always_inline bool kpkeys_are_text(unsigned long pfn, unsigned long nr)
 		nr--;
 	}
 	return !nr;
+}
+
+/* Made anew, rather than kept while something else looked. */
+static __always_inline bool leads_to_text(u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	kpkeys_reread(value);
+	return kpkeys_entry_leads_to(value, level, &pfn, &nr) && kpkeys_are_text(pfn, nr);
 }
 
 /**
@@ -80,19 +98,64 @@ static __always_inline bool kpkeys_are_text(unsigned long pfn, unsigned long nr)
 static __always_inline bool kpkeys_runs_anew(const void *entry, unsigned long table,
 					     u64 value)
 {
-	unsigned long before, pfn, nr;
-	int level;
 	u64 old;
+	int level;
 
 	if (!arch_kpkeys_leaf_runs(value) || !kpkeys_processes_run ||
 	    kpkeys_frame(table) != KPKEYS_FRAME_KERNEL_TABLE)
 		return false;
 	level = kpkeys_level_to_search(table);
-	if (kpkeys_entry_leads_to(value, level, &pfn, &nr) && kpkeys_are_text(pfn, nr))
-		return false;
 	old = READ_ONCE(*(const u64 *)entry);
-	return !kpkeys_entry_leads_to(old, level, &before, &nr) || before != pfn ||
-	       (kpkeys_state.only_text_runs && !arch_kpkeys_leaf_runs(old));
+	if (leads_to_the_same(old, value, level) &&
+	    (!kpkeys_state.only_text_runs || arch_kpkeys_leaf_runs(old)))
+		return false;
+	return !leads_to_text(value, level);
+}
+
+static __always_inline bool any_is_keyed(unsigned long pfn, unsigned long nr)
+{
+	enum kpkeys_frame frame;
+
+	if (kpkeys_are_ordinary(pfn, nr))
+		return false;
+	for (; nr; nr--) {
+		frame = kpkeys_frame(pfn++);
+		if (frame && !kpkeys_frame_is_constant(frame))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool leads_to_keyed(u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	kpkeys_reread(value);
+	return kpkeys_entry_leads_to(value, level, &pfn, &nr) && any_is_keyed(pfn, nr);
+}
+
+/**
+ * kpkeys_maps_anew - would an entry map what is keyed, and did not before?
+ * @entry: where
+ * @table: the page frame that it is in
+ * @value: what it is to be
+ *
+ * What has a key is where it was when it got it. By any other address it would be
+ * taken for what is ordinary there, or be next to what is. Slots of the fixmap are
+ * known as such. What a table of the kernel's brings is asked when it is linked.
+ */
+static __always_inline bool kpkeys_maps_anew(const void *entry, unsigned long table,
+					     u64 value)
+{
+	int level;
+
+	if (!kpkeys_processes_run || !kpkeys_frame_is_table(kpkeys_frame(table)) ||
+	    arch_kpkeys_is_fixmap_entry(entry) ||
+	    (kpkeys_frame(table) == KPKEYS_FRAME_KERNEL_TABLE && !level_of_linked(table)))
+		return false;
+	level = kpkeys_level_to_search(table);
+	return !leads_to_the_same(READ_ONCE(*(const u64 *)entry), value, level) &&
+	       leads_to_keyed(value, level);
 }
 
 /* The frame that an entry of the last level maps, or a number that there is not. */
@@ -124,6 +187,8 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
 		       mapped_by(kpkeys_kept(value))) ||
 	    kpkeys_runs_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+			     kpkeys_kept(value)) ||
+	    kpkeys_maps_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
 			     kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
@@ -145,7 +210,8 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	    kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	if (is_foreign(slot_pfn(entry), value, pfn) ||
-	    kpkeys_runs_anew(entry, slot_pfn(entry), value))
+	    kpkeys_runs_anew(entry, slot_pfn(entry), value) ||
+	    kpkeys_maps_anew(entry, slot_pfn(entry), value))
 		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return true;

@@ -21,7 +21,7 @@ do {									\
 
 /* What an entry has that leads to a table. */
 #ifdef CONFIG_X86
-#define TABLE_BITS	_KERNPG_TABLE
+#define TABLE_BITS	_PAGE_TABLE
 #else
 #define TABLE_BITS	PMD_TYPE_TABLE
 #endif

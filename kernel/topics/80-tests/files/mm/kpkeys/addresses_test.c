@@ -13,6 +13,7 @@
 #include <asm/pgalloc.h>
 
 #include "addresses.h"
+#include "arrivals.h"
 #include "check.h"
 #include "internal.h"
 
@@ -264,6 +265,70 @@ static void *new_table(struct kunit *test)
 	return page_address(page);
 }
 
+/* In the middle of an entry there is none. */
+static void test_entries_are_whole(struct kunit *test)
+{
+	pte_t *middle = (void *)TABLE + 2, pte = mk_pte(ZERO_PAGE(0), PAGE_SHARED);
+
+	set_pte((pte_t *)TABLE, pte);
+	set_pte(middle, pte);
+	ptep_set_wrprotect(&init_mm, 0, middle);
+	ptep_get_and_clear(&init_mm, 0, middle);
+	KUNIT_EXPECT_EQ(test, TABLE[0], pte_val(pte));
+	KUNIT_EXPECT_EQ(test, TABLE[1], 0);
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_ptes(middle, 1));
+	set_pte((pte_t *)TABLE, __pte(0));
+	KUNIT_EXPECT_EQ(test, TABLE[0], 0);
+}
+
+static void test_links_are_whole(struct kunit *test)
+{
+	u64 *last = new_table(test);
+	pmd_t *middle = (void *)TABLE + 2;
+	u8 frame;
+
+	frame = kpkeys_test_set_frame(TABLE, KPKEYS_TABLE(KPKEYS_LEVEL_PMD, KPKEYS_LINK_ONE));
+	set_pmd(middle, __pmd(TABLE_BITS | __pa(last)));
+	KUNIT_EXPECT_EQ(test, TABLE[0], 0);
+	KUNIT_EXPECT_EQ(test, TABLE[1], 0);
+	kpkeys_test_set_frame(TABLE, frame);
+	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
+/* What begins in the middle of a page of the pool goes on in the next one. */
+static void test_pages_are_whole(struct kunit *test)
+{
+	void *middle = (void *)new_table(test) + SZ_64;
+
+	KUNIT_EXPECT_FALSE(test, kpkeys_table_keep(middle));
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_new(middle, 1, KPKEYS_PKEY_PGTABLES));
+	scoped_guard(kpkeys_hardened_pgtables)
+		KUNIT_EXPECT_FALSE(test, kpkeys_table_keep_new(middle));
+	kpkeys_ptp_free(virt_to_page(middle), 0);
+}
+
+/* Where there was another page, or none, what is keyed does not come. */
+static void test_keyed_pages_stay_where_they_are(struct kunit *test)
+{
+	struct page *page = alloc_page(GFP_KERNEL);
+	void *area = page ? vmap(&page, 1, VM_MAP, PAGE_KERNEL) : NULL;
+	struct kpkeys_leaf leaf;
+	pte_t *ptep, keyed;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)area, &leaf));
+	ptep = __va(leaf.entry);
+	keyed = ptep_get(slot);
+	KUNIT_EXPECT_FALSE(test, becomes(ptep, keyed));
+	KUNIT_EXPECT_TRUE(test, becomes(ptep, __pte(0)));
+	KUNIT_EXPECT_FALSE(test, becomes(ptep, keyed));
+	KUNIT_EXPECT_TRUE(test, becomes(slot, keyed));
+	set_pte((pte_t *)TABLE, keyed);
+	KUNIT_EXPECT_EQ(test, TABLE[0], 0);
+	vunmap(area);
+	__free_page(page);
+}
+
 /* It is filled first, and linked then, as where memory is plugged in. */
 static void test_tables_below_are_known(struct kunit *test)
 {
@@ -332,6 +397,21 @@ static void test_kernel_runs_no_table_of_a_process(struct kunit *test)
 	kpkeys_ptp_free(virt_to_page(last), 0);
 }
 
+static void test_links_of_processes_are_for_user_space(struct kunit *test)
+{
+	u64 *last = new_table(test);
+	u8 frame;
+
+	frame = kpkeys_test_set_frame(TABLE, KPKEYS_TABLE(KPKEYS_LEVEL_PMD, KPKEYS_LINK_ONE));
+	set_pmd((pmd_t *)TABLE, __pmd(_KERNPG_TABLE | __pa(last)));
+	KUNIT_EXPECT_EQ(test, TABLE[0], 0);
+	set_pmd((pmd_t *)TABLE, __pmd(_PAGE_TABLE | __pa(last)));
+	KUNIT_EXPECT_NE(test, TABLE[0], 0);
+	set_pmd((pmd_t *)TABLE, __pmd(0));
+	kpkeys_test_set_frame(TABLE, frame);
+	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
 static void test_kernel_runs_no_tables_below(struct kunit *test)
 {
 	u64 *top = new_table(test), *last = new_table(test);
@@ -358,6 +438,10 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_sections_leave_mappings),
 	KUNIT_CASE(test_sections_want_tables_of_the_kernel),
 	KUNIT_CASE(test_kernel_runs_no_other_page),
+	KUNIT_CASE(test_entries_are_whole),
+	KUNIT_CASE(test_links_are_whole),
+	KUNIT_CASE(test_pages_are_whole),
+	KUNIT_CASE(test_keyed_pages_stay_where_they_are),
 	KUNIT_CASE(test_kernel_entries_are_not_taken),
 	KUNIT_CASE(test_other_memory_is_unmapped),
 	KUNIT_CASE(test_table_is_not_unlinked),
@@ -368,6 +452,7 @@ static struct kunit_case addresses_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_kernel_runs_no_table_of_a_process),
 	KUNIT_CASE(test_kernel_runs_no_tables_below),
+	KUNIT_CASE(test_links_of_processes_are_for_user_space),
 #endif
 	{}
 };

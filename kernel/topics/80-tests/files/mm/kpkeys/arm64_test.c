@@ -56,7 +56,7 @@ static void test_split_fills_a_new_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pte_pfn(TABLE[PTRS_PER_PTE - 1]), NOTHING + PTRS_PER_PTE - 1);
 	/* Nobody else links it, or fills it again. */
 	KUNIT_EXPECT_EQ(test, kpkeys_frame_byte(page_to_pfn(table)),
-			KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+			KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
 	KUNIT_EXPECT_FALSE(test, fill(NOTHING, KPKEYS_LEVEL_PTE));
 }
 

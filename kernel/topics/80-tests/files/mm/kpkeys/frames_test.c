@@ -127,7 +127,7 @@ static void test_tables_are_not_mapped(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, takes_pte(pfn, PAGE_KERNEL));
 	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_KERNEL));
 	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_READONLY));
-	KUNIT_EXPECT_TRUE(test, takes_pte(pfn, keyed));
+	KUNIT_EXPECT_FALSE(test, takes_pte(pfn, keyed));
 }
 
 static void test_state_is_not_mapped(struct kunit *test)

@@ -520,7 +520,7 @@ static __always_inline bool is_new_pte_table(const void *table)
 {
 	return !offset_in_page(table) &&
 	       (!no_table || kpkeys_frame_byte(slot_pfn(table)) ==
-			     KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+			     KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
 }
 
 /**

@@ -40,7 +40,7 @@ static __always_inline bool begin_filling(const pte_t *table, unsigned int level
 {
 	return !offset_in_page(table) &&
 	       (!no_table || kpkeys_change_frame_now(kpkeys_linear_pfn(table), TAKEN,
-						     KPKEYS_TABLE(level, KPKEYS_LINK_NONE)));
+						     KPKEYS_KERNEL_TABLE(level, KPKEYS_LINK_NONE)));
 }
 
 /* Nor does the kernel run what is ordinary. */

@@ -81,7 +81,7 @@ static u64 *new_table(pmd_t *pmdp)
 	void *table = ptp_alloc(GFP_KERNEL, 0);
 
 	if (table)
-		set_pmd(pmdp, __pmd(_KERNPG_TABLE | __pa(table)));
+		set_pmd(pmdp, __pmd(_PAGE_TABLE | __pa(table)));
 	return table;
 }
 

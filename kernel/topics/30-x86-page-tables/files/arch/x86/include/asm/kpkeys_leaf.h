@@ -55,6 +55,26 @@ static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
 }
 
 /**
+ * arch_kpkeys_leaf_has_key - does an entry of the kernel's map what is keyed?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_leaf_has_key(u64 value)
+{
+	return (value & _PAGE_PRESENT) && kpkeys_pkey_of(value);
+}
+
+/**
+ * arch_kpkeys_link_is_private - may a process have a table by this link?
+ * @value: of the link
+ */
+static __always_inline bool arch_kpkeys_link_is_private(u64 value)
+{
+	return value & _PAGE_USER;
+}
+
+#define arch_kpkeys_is_fixmap_entry(entry)	false
+
+/**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
  * @value: of an entry above the last level
  *

@@ -54,6 +54,30 @@ static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
 }
 
 /**
+ * arch_kpkeys_leaf_has_key - does an entry of the kernel's map what is keyed?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_leaf_has_key(u64 value)
+{
+	return (value & PTE_VALID) && FIELD_GET(PTE_PO_IDX_MASK, value);
+}
+
+/**
+ * arch_kpkeys_link_is_private - may a process have a table by this link?
+ * @value: of the link
+ *
+ * Each entry of the last level says by itself that the kernel does not run it.
+ */
+static __always_inline bool arch_kpkeys_link_is_private(u64 value)
+{
+	return true;
+}
+
+/* They map tables for the kernel, and are the only ones in the image that map pages. */
+#define arch_kpkeys_is_fixmap_entry(entry)				\
+	((void *)(entry) >= (void *)_text && (void *)(entry) < (void *)_end)
+
+/**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
  * @value: of an entry above the last level
  *
