@@ -5,7 +5,6 @@
  * them: what is one table to the kernel is another page to CPUs.
  */
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -15,11 +14,11 @@
 #include "addresses.h"
 #include "attack.h"
 #include "chunk.h"
+#include "direct_map.h"
 #include "list.h"
 #include "objects.h"
 
 #ifdef __x86_64__
-#define MOVED		3	/* a page of a chunk that is not its first one */
 #define PAGES_PART	0x54
 #define SPARE_PART	0x55
 #define TABLES_PART	0x56
@@ -28,22 +27,7 @@
 #define TABLES		1024
 #define REFERENCES	8
 
-#ifndef UFFDIO_MOVE
-struct uffdio_move {
-	uint64_t dst, src, len, mode;
-	int64_t move;
-};
-
-#define UFFDIO_MOVE	_IOWR(UFFDIO, 0x05, struct uffdio_move)
-#endif
-
-struct chunk {
-	volatile char *at;
-	uint64_t phys, page;
-	volatile char *spare;	/* has the moved page besides */
-};
-
-static int faults;
+int faults;
 
 /* Nor does the kernel move them away when it wants pages in a row itself. */
 static void hold(const struct chunk *chunk)
@@ -55,7 +39,7 @@ static void hold(const struct chunk *chunk)
 }
 
 /* So that what splits the entry of one of them in the direct map does it for all. */
-static bool find_chunks(struct chunk *chunk, int nr)
+bool find_chunks(struct chunk *chunk, int nr)
 {
 	volatile char *at = map_small_pages(PAGES_PART, NR_PAGES * PAGE_SIZE);
 	struct slot slot;
@@ -79,7 +63,7 @@ static bool find_chunks(struct chunk *chunk, int nr)
 	return found == nr;
 }
 
-static bool open_faults(volatile char *spare)
+bool open_faults(volatile char *spare)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = {
@@ -107,13 +91,13 @@ static bool move(volatile char *like, uint64_t entry, uint64_t kernel, uint64_t 
 	return !err;
 }
 
-static uint64_t direct_address(const struct chunk *chunk)
+uint64_t direct_address(const struct chunk *chunk)
 {
 	return direct_map_base() + chunk->phys + MOVED * PAGE_SIZE;
 }
 
 /* What each page is mapped by is one more than its count says. */
-static void count_twice(const struct chunk *chunk)
+void count_twice(const struct chunk *chunk)
 {
 	uint64_t page = chunk->page + MOVED * STRUCT_PAGE;
 	int mapped;
@@ -133,7 +117,7 @@ static bool exchange(struct chunk *a, struct chunk *b, uint64_t entry)
 }
 
 /* Behind it the kernel takes no address from a system call. */
-static uint64_t find_task_size(uint64_t mm)
+uint64_t find_task_size(uint64_t mm)
 {
 	uint64_t at = find_word(mm, MM_SIZE, (1UL << 47) - PAGE_SIZE);
 

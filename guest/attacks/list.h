@@ -107,6 +107,8 @@
 	X(fault_kernel_address,	"fault-kernel-address",	0)		\
 	X(zap_kernel_address,	"zap-kernel-address",	0)		\
 	X(direct_map_moved,	"direct-map-moved",	NEEDS_VICTIM)	\
+	X(state_alias,		"state-alias",		NEEDS_VICTIM)	\
+	X(middle_entry,		"middle-entry",		NEEDS_VICTIM)	\
 	X(fault_filter_address,	"fault-filter-address",	0)		\
 	X(percpu_chunk,		"percpu-chunk",		0)		\
 	X(vfree_filter_alias,	"vfree-filter-alias",	0)		\
