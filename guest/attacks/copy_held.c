@@ -5,9 +5,7 @@
  * is made to look held, that of the table by which text is patched; and where the
  * next part goes, where it comes from and how long it is are changed on the stack.
  */
-#include <linux/filter.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -20,7 +18,6 @@
 #define PACK_POINTER	16
 #define PACK_SIZE	(2UL << 20)
 #define CHUNK		64
-#define INSTRUCTIONS	2500	/* five bytes each, so that it is in three pages and more */
 #define CALLEE_SAVED	6	/* below the way back: registers of the caller */
 #define LOOP		"text_poke_copy_locked"
 #define LENGTH		0x100	/* at most */
@@ -36,19 +33,6 @@ struct copy {
 
 static struct copy copy;
 static struct held_lock lock;
-
-/* It stays: who erases one later would wait for the lock. */
-static void attach_filter(void)
-{
-	static struct sock_filter code[INSTRUCTIONS];
-	struct sock_fprog filter = { .len = INSTRUCTIONS, .filter = code };
-	int i, fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-
-	for (i = 0; i < INSTRUCTIONS; i++)
-		code[i] = (struct sock_filter) { BPF_LD | BPF_IMM, 0, 0, i + 1 };
-	code[i - 1] = (struct sock_filter) { BPF_RET | BPF_K, 0, 0, 7 };
-	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
-}
 
 static int find_start(const uint64_t *words, int from, int to)
 {
@@ -152,7 +136,7 @@ enum outcome copy_held(void)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
 	held_copy_filter();
-	held_start(attach_filter);
+	held_start(held_long_filter);
 	if (!packs || kread64(packs) == packs || !kernel_page(&page))
 		return broken("no pack of compiled filters, or no page");
 	copy.pack = kread64(kread64(packs) + PACK_POINTER);

@@ -24,6 +24,7 @@
 
 /* A table's lock, in its struct page. On an emulator it does not show who waits. */
 #define TABLE_LOCK	40
+#define INSTRUCTIONS	2500		/* of a filter, five bytes each */
 #define LOOKS		5		/* at the same task, which goes nowhere */
 
 #define PAUSE		2000		/* microseconds */
@@ -123,6 +124,18 @@ void held_copy_filter(void)
 	struct sock_fprog filter = { .len = 1, .filter = code };
 	int fd = socket(AF_UNIX, SOCK_DGRAM, 0);
 
+	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
+}
+
+void held_long_filter(void)
+{
+	static struct sock_filter code[INSTRUCTIONS];
+	struct sock_fprog filter = { .len = INSTRUCTIONS, .filter = code };
+	int i, fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	for (i = 0; i < INSTRUCTIONS; i++)
+		code[i] = (struct sock_filter) { BPF_LD | BPF_IMM, 0, 0, i + 1 };
+	code[i - 1] = (struct sock_filter) { BPF_RET | BPF_K, 0, 0, 7 };
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
 }
 

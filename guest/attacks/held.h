@@ -45,6 +45,9 @@ bool held_is_done(void);
 /* This CPU has the kernel copy code. */
 void held_copy_filter(void);
 
+/* The same of code in three pages and more. It stays: who erases one later would wait. */
+void held_long_filter(void);
+
 /* It is asked while the lock looks held. Returns whether something was changed. */
 bool held_act(const struct held_lock *lock, const struct held_change *change);
 

