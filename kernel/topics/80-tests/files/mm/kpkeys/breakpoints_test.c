@@ -53,18 +53,27 @@ static void move_to_kernel(struct perf_event *event, void *at)
 #endif
 }
 
-/* One of user space, moved in its event, which is ordinary memory. */
-static void test_moved_breakpoint(struct kunit *test)
+/* It is not enabled yet. */
+static struct perf_event *breakpoint_of_process(struct kunit *test)
 {
-	unsigned long before = kpkeys_test_violations();
 	struct perf_event_attr attr;
 	struct perf_event *event;
 
-	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
 	kpkeys_test_watch(&attr, (void *)PAGE_SIZE);
 	attr.disabled = true;
 	event = register_user_hw_breakpoint(&attr, count_hit, NULL, current);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(event));
+	return event;
+}
+
+/* One of user space, moved in its event, which is ordinary memory. */
+static void test_moved_breakpoint(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+	struct perf_event *event;
+
+	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
+	event = breakpoint_of_process(test);
 	hits = 0;
 	move_to_kernel(event, &watched);
 	perf_event_enable(event);
@@ -133,14 +142,10 @@ static void test_restored_breakpoint(struct kunit *test)
 static void test_all_registers_are_written(struct kunit *test)
 {
 	unsigned long address, control;
-	struct perf_event_attr attr;
 	struct perf_event *event;
 
 	KPKEYS_TEST_REQUIRES(test, !kpkeys_breaks_in_kernel());
-	kpkeys_test_watch(&attr, (void *)PAGE_SIZE);
-	attr.disabled = true;
-	event = register_user_hw_breakpoint(&attr, count_hit, NULL, current);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(event));
+	event = breakpoint_of_process(test);
 	migrate_disable();
 	this_cpu_or(cpu_dr7, GENERAL_DETECT);
 	native_set_debugreg(3, (unsigned long)&watched);
