@@ -134,7 +134,7 @@ static __always_inline struct kpkeys_region *new_region(void *addr)
 static __always_inline void spend_header(struct kpkeys_region *region)
 {
 	__clear_bit(page_slot(region), region->free);
-	kpkeys_change_frame_now(page_pfn(region), FREE, HEADER);
+	kpkeys_change_frame_now(kpkeys_linear_pfn(region), FREE, HEADER);
 	region->nr_free--;
 	node_of(region->nid)->nr_free--;
 	kpkeys_state.nr_regions++;

@@ -20,7 +20,7 @@
 static void __init keep(struct kpkeys_region *region)
 {
 	guard(kpkeys_hardened_pgtables)();
-	kpkeys_change_frame_now(page_pfn(region), FREE, HEADER);
+	kpkeys_change_frame_now(kpkeys_linear_pfn(region), FREE, HEADER);
 }
 
 /**

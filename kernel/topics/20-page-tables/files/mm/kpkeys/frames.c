@@ -443,10 +443,12 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 		return false;
 	if (refuse_loss(entry, table, value) ||
 	    refuse_bits(entry, table, value, pfn) ||
-	    refuse_run(entry, table, value) || refuse_keyed(entry, table, value))
+	    refuse_run(entry, table, value))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;
+	if (refuse_keyed(entry, table, value))
+		return true;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
 		if (frame && !arch_kpkeys_leaf_fits(value, frame))

@@ -135,20 +135,27 @@ static __always_inline bool any_runs(unsigned long table)
 /* What is keyed would be at another address: a table may say the same in smaller pieces. */
 static __always_inline bool any_keyed(unsigned long table)
 {
+	int level = kpkeys_level_to_search(table);
 	const u64 *entry = pfn_to_kaddr(table);
 
 	do {
-		if (arch_kpkeys_leaf_has_key(READ_ONCE(*entry)))
+		if (arch_kpkeys_leaf_has_key(READ_ONCE(*entry), level))
 			return true;
 	} while (offset_in_page(++entry));
 	return false;
 }
 
-static __always_inline bool brings_keyed(void)
+/* Asked of a table that becomes the kernel's. */
+static __always_inline bool comes_to_kernel(void)
 {
 	return is_kernels(kpkeys_kept(parent)) && kpkeys_processes_run &&
 	       new_table() && new_table() != old_table() &&
-	       kpkeys_state.mode != KPKEYS_AUDIT &&
+	       kpkeys_state.mode != KPKEYS_AUDIT;
+}
+
+static __always_inline bool brings_keyed(void)
+{
+	return comes_to_kernel() &&
 	       (kpkeys_leads_on(kpkeys_kept(seen)) ||
 		!maps_needed(kpkeys_kept(seen), entry_level())) &&
 	       any_keyed(new_table());
@@ -167,10 +174,9 @@ static __always_inline bool brings_text(void)
 {
 	u64 seen = kpkeys_kept(seen);
 
-	return is_kernels(kpkeys_kept(parent)) && kpkeys_processes_run &&
-	       new_table() && new_table() != old_table() &&
+	return comes_to_kernel() &&
 	       (kpkeys_leads_on(seen) || !arch_kpkeys_leaf_runs(seen)) &&
-	       kpkeys_state.mode != KPKEYS_AUDIT && any_runs(new_table());
+	       any_runs(new_table());
 }
 
 static __always_inline void unlink_but(unsigned long pfn, unsigned long other)

@@ -187,12 +187,13 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
 		       mapped_by(kpkeys_kept(value))) ||
 	    kpkeys_runs_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
-			     kpkeys_kept(value)) ||
-	    kpkeys_maps_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
 			     kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
-	return !frame || arch_kpkeys_leaf_fits(kpkeys_kept(value), frame);
+	return !frame ||
+	       (arch_kpkeys_leaf_fits(kpkeys_kept(value), frame) &&
+		!kpkeys_maps_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+				  kpkeys_kept(value)));
 }
 
 /**

@@ -23,7 +23,7 @@ do {									\
 #ifdef CONFIG_X86
 #define TABLE_BITS	_PAGE_TABLE
 #else
-#define TABLE_BITS	PMD_TYPE_TABLE
+#define TABLE_BITS	(PMD_TYPE_TABLE | PMD_TABLE_UXN)
 #endif
 
 /* A page-table page of the running test's own. */

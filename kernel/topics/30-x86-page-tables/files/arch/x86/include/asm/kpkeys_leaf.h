@@ -57,8 +57,11 @@ static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
 /**
  * arch_kpkeys_leaf_has_key - does an entry of the kernel's map what is keyed?
  * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table
+ *
+ * One that leads to a table has no key.
  */
-static __always_inline bool arch_kpkeys_leaf_has_key(u64 value)
+static __always_inline bool arch_kpkeys_leaf_has_key(u64 value, int level)
 {
 	return (value & _PAGE_PRESENT) && kpkeys_pkey_of(value);
 }

@@ -56,9 +56,14 @@ static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
 /**
  * arch_kpkeys_leaf_has_key - does an entry of the kernel's map what is keyed?
  * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table
+ *
+ * One that leads to a table has restrictions where others have the key.
  */
-static __always_inline bool arch_kpkeys_leaf_has_key(u64 value)
+static __always_inline bool arch_kpkeys_leaf_has_key(u64 value, int level)
 {
+	if (level > KPKEYS_LEVEL_PTE && (value & PMD_TYPE_MASK) == PMD_TYPE_TABLE)
+		return false;
 	return (value & PTE_VALID) && FIELD_GET(PTE_PO_IDX_MASK, value);
 }
 
