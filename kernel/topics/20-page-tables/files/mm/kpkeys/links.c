@@ -373,7 +373,7 @@ static __always_inline bool become_kernels(unsigned long table)
 
 /*
  * What the kernel's table says now: which table that is, lay on the stack. One
- * that has what user space runs is unlinked, and lost.
+ * that has what is no kernel's is unlinked, and lost.
  */
 static noinline __flatten bool adopt(u64 *entry)
 {
