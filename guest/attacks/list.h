@@ -108,6 +108,10 @@
 	X(zap_kernel_address,	"zap-kernel-address",	0)		\
 	X(direct_map_moved,	"direct-map-moved",	NEEDS_VICTIM)	\
 	X(state_alias,		"state-alias",		NEEDS_VICTIM)	\
+	X(key_alias,		"key-alias",		NEEDS_VICTIM)	\
+	X(wp_alias,		"wp-alias",		NEEDS_VICTIM)	\
+	X(global_entry,		"global-entry",		NEEDS_VICTIM)	\
+	X(kernel_user,		"kernel-user",		NEEDS_VICTIM)	\
 	X(middle_entry,		"middle-entry",		NEEDS_VICTIM)	\
 	X(fault_filter_address,	"fault-filter-address",	0)		\
 	X(percpu_chunk,		"percpu-chunk",		0)		\

@@ -72,6 +72,7 @@ struct kpkeys_region;
  * @leaving: pages that are KPKEYS_FRAME_LEAVING
  * @next: page frame with which the search goes on
  * @entry: if that is a table, the entry
+ * @at_home: that is the one by which the kernel has what it leads to
  * @found: what that leads to and must not, as in @mapped
  * @is_busy: somebody takes a step of the search
  * @round: which search that is
@@ -90,6 +91,7 @@ struct kpkeys_arrivals {
 	unsigned long		leaving;
 	unsigned long		next;
 	unsigned int		entry;
+	bool			at_home;
 	unsigned long		found;
 	bool			is_busy;
 	unsigned long		round;

@@ -158,19 +158,25 @@ static __always_inline unsigned int index_at(unsigned long addr, unsigned int le
 	return (addr >> (PAGE_SHIFT + (level - KPKEYS_LEVEL_PTE) * bits)) & ((1U << bits) - 1);
 }
 
-/* What maps an address of the kernel, by tables that nobody writes; and its level. */
-static __always_inline u64 kernel_entry(unsigned long addr, unsigned int *level)
+/* Where an address of the kernel is mapped, by tables that nobody writes; and its level. */
+static __always_inline const u64 *kernel_slot(unsigned long addr, unsigned int *level)
 {
-	u64 value = READ_ONCE(*(const u64 *)(swapper_pg_dir + pgd_index(addr)));
-	const u64 *table;
+	const u64 *slot = (const u64 *)(swapper_pg_dir + pgd_index(addr));
+	u64 value = READ_ONCE(*slot);
 
 	*level = KPKEYS_LEVEL_PGD;
 	while (*level > KPKEYS_LEVEL_PTE && kpkeys_leads_on(value)) {
 		*level = *level == KPKEYS_LEVEL_PGD ? level_below_root() : *level - 1;
-		table = pfn_to_kaddr(kpkeys_table_pfn(value));
-		value = READ_ONCE(table[index_at(addr, *level)]);
+		slot = (const u64 *)pfn_to_kaddr(kpkeys_table_pfn(value)) +
+		       index_at(addr, *level);
+		value = READ_ONCE(*slot);
 	}
-	return value;
+	return slot;
+}
+
+static __always_inline u64 kernel_entry(unsigned long addr, unsigned int *level)
+{
+	return READ_ONCE(*kernel_slot(addr, level));
 }
 
 #endif /* _MM_KPKEYS_ADDRESSES_H */

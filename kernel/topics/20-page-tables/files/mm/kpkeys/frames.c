@@ -401,11 +401,10 @@ static int __init let_processes_run(void)
 }
 late_initcall(let_processes_run);
 
-static bool refuse_bits(const void *entry, unsigned long table, u64 value,
-			unsigned long pfn)
+static bool refuse_bits(const void *entry, unsigned long table, u64 value)
 {
-	return is_foreign(table, value, pfn) &&
-	       kpkeys_refuse("mapping", "a process's page for the kernel", entry, NULL);
+	return is_foreign(table, value) &&
+	       kpkeys_refuse("mapping", "a page for others than it is for", entry, NULL);
 }
 
 static bool refuse_run(const void *entry, unsigned long table, u64 value)
@@ -442,7 +441,7 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 	if (!kpkeys_frame_is_table(kpkeys_frame(table)))
 		return false;
 	if (refuse_loss(entry, table, value) ||
-	    refuse_bits(entry, table, value, pfn) ||
+	    refuse_bits(entry, table, value) ||
 	    refuse_run(entry, table, value))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))

@@ -133,13 +133,37 @@ static __always_inline bool any_runs(unsigned long table)
 }
 
 /* What is keyed would be at another address: a table may say the same in smaller pieces. */
+static __always_inline bool is_keyed(u64 value, int level)
+{
+	return arch_kpkeys_leaf_has_key(value, level) ||
+	       (!table_below(value, level) && leads_to_keyed(value, level));
+}
+
+/* As it may be where the table is a process's, and not where it is the kernel's. */
+static __always_inline bool is_users(u64 value, int level)
+{
+	return !table_below(value, level) && arch_kpkeys_leaf_is_users(value);
+}
+
 static __always_inline bool any_keyed(unsigned long table)
 {
 	int level = kpkeys_level_to_search(table);
 	const u64 *entry = pfn_to_kaddr(table);
 
 	do {
-		if (arch_kpkeys_leaf_has_key(READ_ONCE(*entry), level))
+		if (is_keyed(READ_ONCE(*entry), level))
+			return true;
+	} while (offset_in_page(++entry));
+	return false;
+}
+
+static __always_inline bool any_users(unsigned long table)
+{
+	int level = kpkeys_level_to_search(table);
+	const u64 *entry = pfn_to_kaddr(table);
+
+	do {
+		if (is_users(READ_ONCE(*entry), level))
 			return true;
 	} while (offset_in_page(++entry));
 	return false;
@@ -159,6 +183,11 @@ static __always_inline bool brings_keyed(void)
 	       (kpkeys_leads_on(kpkeys_kept(seen)) ||
 		!maps_needed(kpkeys_kept(seen), entry_level())) &&
 	       any_keyed(new_table());
+}
+
+static __always_inline bool brings_users(void)
+{
+	return comes_to_kernel() && any_users(new_table());
 }
 
 /* A process's page is user space's if all entries above say so. */
@@ -193,7 +222,7 @@ static __always_inline bool exchange_kept(void)
 		kpkeys_keep(seen, seen);
 		if (!claim_new_table())
 			return false;
-		if (unlikely(loses() || brings_text() || brings_keyed())) {
+		if (unlikely(loses() || brings_text() || brings_keyed() || brings_users())) {
 			unlink_but(new_table(), old_table());
 			return false;
 		}
@@ -389,7 +418,8 @@ static noinline __flatten bool adopt(u64 *entry)
 	if (!become_kernels(kpkeys_kept(table)))
 		return false;
 	if (!kpkeys_processes_run || kpkeys_state.mode == KPKEYS_AUDIT ||
-	    (!any_runs(kpkeys_kept(table)) && !any_keyed(kpkeys_kept(table))))
+	    (!any_runs(kpkeys_kept(table)) && !any_keyed(kpkeys_kept(table)) &&
+	     !any_users(kpkeys_kept(table))))
 		return true;
 	WRITE_ONCE(*kpkeys_kept(entry), 0);
 	return false;

@@ -8,8 +8,8 @@
  * From there on no helper writes an entry that maps it. Behind the flush that
  * puts the key in force, and when whoever looked at the table of frames before
  * has written his entry, the pages of all tables are read. What they are is
- * said by the table of frames, too. An entry that leads to what comes, and has
- * not its key, is one too many.
+ * said by the table of frames, too. An entry that leads to what comes is one too
+ * many, unless it is the direct map's, and has the key.
  *
  * An entry that is not present does not count: to make it so again, as
  * mprotect() does with PROT_NONE, is to set it, by a helper that asks.
@@ -281,6 +281,16 @@ static __always_inline bool find_suspect(unsigned long pfn, int level)
 	return i < ENTRIES;
 }
 
+/* Is the entry that the search is at the one by which the kernel has a frame? */
+static __always_inline bool is_home_of(unsigned long pfn)
+{
+	unsigned int level;
+	const u64 *slot = kernel_slot((unsigned long)pfn_to_kaddr(pfn), &level);
+
+	return slot_pfn(slot) == arrivals()->next &&
+	       offset_in_page(slot) == arrivals()->entry * sizeof(u64);
+}
+
 /* Of what comes, all has one key. */
 static __always_inline void find_arrivals(u64 value, unsigned long pfn, unsigned long nr)
 {
@@ -291,7 +301,8 @@ static __always_inline void find_arrivals(u64 value, unsigned long pfn, unsigned
 		kpkeys_reread(value);
 		start = arrivals()->block[i].pfn;
 		if (pfn < start + arrivals()->block[i].nr && start < pfn + nr &&
-		    !arch_kpkeys_leaf_fits(value, kpkeys_frame(start)))
+		    !(arrivals()->at_home &&
+		      arch_kpkeys_leaf_fits(value, kpkeys_frame(start))))
 			arrivals()->found |= BIT(i);
 	}
 }
@@ -329,6 +340,10 @@ static __always_inline unsigned long misfits(void)
 	if (!level || arrivals()->entry >= ENTRIES)
 		return 0;
 	value = READ_ONCE(((const u64 *)pfn_to_kaddr(table))[arrivals()->entry]);
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+		return 0;
+	arrivals()->at_home = is_home_of(pfn);
+	kpkeys_reread(value);
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
 		return 0;
 	find_arrivals(value, pfn, nr);

@@ -47,15 +47,19 @@ static __always_inline bool kpkeys_are_entries(const void *entry, unsigned int n
 }
 
 /*
- * Is an entry not for a process, which has the table? A table that is not linked
- * may become one of the kernel, which runs text, and nothing else.
+ * Is an entry for others than those who have the table? A table is a process's until
+ * it is linked as the kernel's, or was begun as such: the kernel does not run what is
+ * mapped there, and no other process has it. Nor has user space what the kernel maps.
  */
-static __always_inline bool is_foreign(unsigned long table, u64 value,
-				       unsigned long pfn)
+static __always_inline bool is_foreign(unsigned long table, u64 value)
 {
-	return kpkeys_processes_run && !kpkeys_is_private(value) &&
-	       kpkeys_frame(table) == KPKEYS_FRAME_TABLE &&
-	       (level_of_linked(table) || !kpkeys_frame(pfn));
+	enum kpkeys_frame frame = kpkeys_frame(table);
+
+	if (!kpkeys_processes_run)
+		return false;
+	if (frame == KPKEYS_FRAME_KERNEL_TABLE)
+		return arch_kpkeys_leaf_is_users(value);
+	return frame == KPKEYS_FRAME_TABLE && !kpkeys_is_private(value);
 }
 
 static __always_inline bool leads_to_the_same(u64 old, u64 value, int level)
@@ -112,7 +116,7 @@ static __always_inline bool kpkeys_runs_anew(const void *entry, unsigned long ta
 	return !leads_to_text(value, level);
 }
 
-static __always_inline bool any_is_keyed(unsigned long pfn, unsigned long nr)
+static __always_inline bool any_is_keyed(unsigned long pfn, unsigned long nr, u64 value)
 {
 	enum kpkeys_frame frame;
 
@@ -120,7 +124,9 @@ static __always_inline bool any_is_keyed(unsigned long pfn, unsigned long nr)
 		return false;
 	for (; nr; nr--) {
 		frame = kpkeys_frame(pfn++);
-		if (frame && !kpkeys_frame_is_constant(frame))
+		kpkeys_reread(value);
+		if (frame && (!kpkeys_frame_is_constant(frame) ||
+			      arch_kpkeys_section_writes(value)))
 			return true;
 	}
 	return false;
@@ -131,7 +137,8 @@ static __always_inline bool leads_to_keyed(u64 value, int level)
 	unsigned long pfn, nr;
 
 	kpkeys_reread(value);
-	return kpkeys_entry_leads_to(value, level, &pfn, &nr) && any_is_keyed(pfn, nr);
+	return kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
+	       any_is_keyed(pfn, nr, value);
 }
 
 /**
@@ -141,8 +148,9 @@ static __always_inline bool leads_to_keyed(u64 value, int level)
  * @value: what it is to be
  *
  * What has a key is where it was when it got it. By any other address it would be
- * taken for what is ordinary there, or be next to what is. Slots of the fixmap are
- * known as such. What a table of the kernel's brings is asked when it is linked.
+ * taken for what is ordinary there, or be next to what is. So it is with all that a
+ * section can write. Slots of the fixmap are known as such. What a table of the
+ * kernel's brings is asked when it is linked.
  */
 static __always_inline bool kpkeys_maps_anew(const void *entry, unsigned long table,
 					     u64 value)
@@ -184,8 +192,7 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	    is_higher_table(kpkeys_frame_byte(slot_pfn(kpkeys_kept(entry)))) ||
 	    kpkeys_slot_loses(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
 			      kpkeys_kept(value)) ||
-	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value),
-		       mapped_by(kpkeys_kept(value))) ||
+	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value)) ||
 	    kpkeys_runs_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
 			     kpkeys_kept(value)))
 		return false;
@@ -210,7 +217,7 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
 	    kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	if (is_foreign(slot_pfn(entry), value, pfn) ||
+	if (is_foreign(slot_pfn(entry), value) ||
 	    kpkeys_runs_anew(entry, slot_pfn(entry), value) ||
 	    kpkeys_maps_anew(entry, slot_pfn(entry), value))
 		return false;

@@ -9,6 +9,7 @@
 
 #include <kunit/test.h>
 
+#include <linux/bitfield.h>
 #include <linux/kpkeys_arch.h>
 
 struct perf_event_attr;
@@ -25,6 +26,18 @@ do {									\
 #else
 #define TABLE_BITS	(PMD_TYPE_TABLE | PMD_TABLE_UXN)
 #endif
+
+/* What maps a page as one that has a key: with write protection read-only. */
+#ifdef CONFIG_X86
+#define KPKEYS_TEST_PKEY(pkey)	((u64)(pkey) << _PAGE_BIT_PKEY_BIT0)
+#define KPKEYS_TEST_WRITABLE	(arch_kpkeys_has_keys() ? 0 : _PAGE_RW)
+#else
+#define KPKEYS_TEST_PKEY(pkey)	FIELD_PREP(PTE_PO_IDX_MASK, pkey)
+#define KPKEYS_TEST_WRITABLE	0
+#endif
+#define kpkeys_test_prot(prot, pkey)					\
+	__pgprot((pgprot_val(prot) & ~(u64)KPKEYS_TEST_WRITABLE) |	\
+		 KPKEYS_TEST_PKEY(pkey))
 
 /* A page-table page of the running test's own. */
 extern struct page *kpkeys_test_ptp;

@@ -11,6 +11,7 @@
 #include <asm/kpkeys_entries.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
+#include <asm/sections.h>
 
 #include "addresses.h"
 #include "arrivals.h"
@@ -307,26 +308,106 @@ static void test_pages_are_whole(struct kunit *test)
 	kpkeys_ptp_free(virt_to_page(middle), 0);
 }
 
+/* An entry of the kernel's, which maps a page of the test's. */
+static pte_t *map_page(struct kunit *test, struct page **page, void **area)
+{
+	struct kpkeys_leaf leaf;
+
+	*page = alloc_page(GFP_KERNEL);
+	*area = *page ? vmap(page, 1, VM_MAP, PAGE_KERNEL) : NULL;
+	KUNIT_ASSERT_NOT_NULL(test, *area);
+	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)*area, &leaf));
+	return __va(leaf.entry);
+}
+
+static void unmap_page(struct page *page, void *area)
+{
+	vunmap(area);
+	__free_page(page);
+}
+
 /* Where there was another page, or none, what is keyed does not come. */
 static void test_keyed_pages_stay_where_they_are(struct kunit *test)
 {
-	struct page *page = alloc_page(GFP_KERNEL);
-	void *area = page ? vmap(&page, 1, VM_MAP, PAGE_KERNEL) : NULL;
-	struct kpkeys_leaf leaf;
-	pte_t *ptep, keyed;
+	struct page *page;
+	void *area;
+	pte_t *ptep = map_page(test, &page, &area), keyed = ptep_get(slot);
 
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)area, &leaf));
-	ptep = __va(leaf.entry);
-	keyed = ptep_get(slot);
 	KUNIT_EXPECT_FALSE(test, becomes(ptep, keyed));
 	KUNIT_EXPECT_TRUE(test, becomes(ptep, __pte(0)));
 	KUNIT_EXPECT_FALSE(test, becomes(ptep, keyed));
 	KUNIT_EXPECT_TRUE(test, becomes(slot, keyed));
 	set_pte((pte_t *)TABLE, keyed);
 	KUNIT_EXPECT_EQ(test, TABLE[0], 0);
-	vunmap(area);
-	__free_page(page);
+	unmap_page(page, area);
+}
+
+#define TEXT	((void *)_stext)
+
+/* Suites run before text becomes read-only. */
+static unsigned long enter_text(void)
+{
+	kpkeys_frames_readonly(TEXT, TEXT + PAGE_SIZE);
+	return PHYS_PFN(__pa_symbol(TEXT));
+}
+
+/* What sections write past entries that are read-only, they would write there. */
+static void test_constants_stay_where_they_are(struct kunit *test)
+{
+	pte_t text = pfn_pte(enter_text(), PAGE_KERNEL_RO);
+	struct page *page;
+	void *area;
+	pte_t *ptep = map_page(test, &page, &area);
+
+	KUNIT_EXPECT_EQ(test, becomes(ptep, text), arch_kpkeys_has_keys());
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	KUNIT_EXPECT_TRUE(test, becomes(ptep, __pte(0)));
+	unmap_page(page, area);
+}
+
+/* Each process would have it. */
+static void test_user_space_has_no_page_of_the_kernel(struct kunit *test)
+{
+	struct page *page;
+	void *area;
+	pte_t *ptep = map_page(test, &page, &area);
+
+	KUNIT_EXPECT_FALSE(test, becomes(ptep, mk_pte(page, PAGE_SHARED)));
+	KUNIT_EXPECT_FALSE(test, becomes(ptep, mk_pte(page, PAGE_READONLY)));
+	KUNIT_EXPECT_TRUE(test, becomes(ptep, mk_pte(page, PAGE_KERNEL_RO)));
+	unmap_page(page, area);
+}
+
+/* Until it is linked, a table may become a process's. */
+static void test_tables_to_come_are_private(struct kunit *test)
+{
+	u64 *last = new_table(test);
+
+	set_pte((pte_t *)last, pfn_pte(enter_text(), PAGE_KERNEL_ROX));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*last), 0);
+	kpkeys_test_set_frame(last, KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
+	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
+static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
+{
+	u64 *last = new_table(test), link = TABLE_BITS | __pa(last);
+	struct page *page = ZERO_PAGE(0);
+	u8 frame;
+
+	frame = kpkeys_test_set_frame(TABLE, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PMD,
+								 KPKEYS_LINK_ONE));
+	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY));
+	set_pmd((pmd_t *)TABLE, __pmd(link));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
+	set_pte((pte_t *)last, mk_pte(page, PAGE_KERNEL_RO));
+	set_pmd((pmd_t *)TABLE, __pmd(link));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), link);
+	set_pte((pte_t *)last, __pte(0));
+	set_pmd((pmd_t *)TABLE, __pmd(0));
+	kpkeys_test_set_frame(TABLE, frame);
+	kpkeys_ptp_free(virt_to_page(last), 0);
 }
 
 /* It is filled first, and linked then, as where memory is plugged in. */
@@ -388,7 +469,7 @@ static void test_kernel_runs_no_table_of_a_process(struct kunit *test)
 	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY_EXEC));
 	set_pmd((pmd_t *)TABLE, __pmd(link));
 	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
-	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY));
+	set_pte((pte_t *)last, mk_pte(page, PAGE_KERNEL_RO));
 	set_pmd((pmd_t *)TABLE, __pmd(link));
 	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), link);
 	set_pte((pte_t *)last, __pte(0));
@@ -442,6 +523,10 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_links_are_whole),
 	KUNIT_CASE(test_pages_are_whole),
 	KUNIT_CASE(test_keyed_pages_stay_where_they_are),
+	KUNIT_CASE(test_constants_stay_where_they_are),
+	KUNIT_CASE(test_user_space_has_no_page_of_the_kernel),
+	KUNIT_CASE(test_tables_to_come_are_private),
+	KUNIT_CASE(test_kernel_takes_no_page_of_user_space),
 	KUNIT_CASE(test_kernel_entries_are_not_taken),
 	KUNIT_CASE(test_other_memory_is_unmapped),
 	KUNIT_CASE(test_table_is_not_unlinked),

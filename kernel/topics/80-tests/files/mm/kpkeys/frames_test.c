@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: what frames are, and which entries are refused for it. */
-#include <linux/bitfield.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -77,26 +76,6 @@ static void test_runs_are_looked_at(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kpkeys_are_ordinary(pfn - 1, 2));
 }
 
-#ifdef CONFIG_X86
-
-static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
-{
-	u64 val = pgprot_val(prot) | pkey << _PAGE_BIT_PKEY_BIT0;
-
-	if (!arch_kpkeys_has_keys())
-		val &= ~_PAGE_RW;
-	return __pgprot(val);
-}
-
-#else
-
-static pgprot_t with_key(pgprot_t prot, unsigned long pkey)
-{
-	return __pgprot(pgprot_val(prot) | FIELD_PREP(PTE_PO_IDX_MASK, pkey));
-}
-
-#endif
-
 #define ENTRY	page_address(kpkeys_test_ptp)
 
 static bool is_written(void)
@@ -122,7 +101,7 @@ static bool takes_ptes(unsigned long pfn, pgprot_t prot)
 static void test_tables_are_not_mapped(struct kunit *test)
 {
 	unsigned long pfn = pfn_of(current->active_mm->pgd);
-	pgprot_t keyed = with_key(PAGE_KERNEL, KPKEYS_PKEY_PGTABLES);
+	pgprot_t keyed = kpkeys_test_prot(PAGE_KERNEL, KPKEYS_PKEY_PGTABLES);
 
 	KUNIT_EXPECT_FALSE(test, takes_pte(pfn, PAGE_KERNEL));
 	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_KERNEL));

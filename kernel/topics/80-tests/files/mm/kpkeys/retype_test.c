@@ -162,6 +162,20 @@ static void test_mapped_page_does_not_arrive(struct kunit *test)
 	kpkeys_block_free(page_address(block), NR);
 }
 
+/* At another address it would be no page of the pool. Its key keeps it mapped there. */
+static void test_page_with_its_key_does_not_arrive(struct kunit *test)
+{
+	pgprot_t keyed = kpkeys_test_prot(PAGE_KERNEL, KPKEYS_PKEY_PGTABLES);
+	struct page *block = new_block(test), *last = block + NR - 1;
+	void *alias = vmap(&last, 1, VM_MAP, keyed);
+
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	key(test, page_address(block));
+	KUNIT_EXPECT_FALSE(test, arrives(page_address(block)));
+	kpkeys_block_free(page_address(block), NR);
+	vunmap(alias);
+}
+
 /* A table that no CPU walks, and that says of itself that it has large entries. */
 static pmd_t *new_pmd_table(struct kunit *test, pud_t *pud)
 {
@@ -320,6 +334,7 @@ static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_moved_pages_do_not_arrive),
 	KUNIT_CASE(test_pages_arrive_behind_a_flush),
 	KUNIT_CASE(test_mapped_page_does_not_arrive),
+	KUNIT_CASE(test_page_with_its_key_does_not_arrive),
 	KUNIT_CASE(test_all_below_an_entry_are_mapped),
 	KUNIT_CASE(test_ordinary_page_does_not_arrive),
 	KUNIT_CASE(test_pool_takes_no_mapped_block),

@@ -45,6 +45,7 @@ static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 	if (likely(kpkeys_is_pte_slot(ptep)))
 		return kpkeys_is_private(pte.pte);
 	return kpkeys_is_open_kernel_slot(ptep) &&
+	       !is_foreign(slot_pfn(ptep), pte.pte) &&
 	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte);
 }
 
@@ -167,7 +168,20 @@ pud_t kpkeys_exchange_pud(pud_t *pudp, pud_t pud)
 }
 EXPORT_SYMBOL_GPL(kpkeys_exchange_pud);
 
-/* As __pti_set_user_pgtbl() does it, which does the same where nothing is protected. */
+/* The kernel does not run what user space has there. */
+static __always_inline u64 kernels_top(u64 value)
+{
+	if ((value & (_PAGE_USER | _PAGE_PRESENT)) == (_PAGE_USER | _PAGE_PRESENT) &&
+	    (__supported_pte_mask & _PAGE_NX))
+		return value | _PAGE_NX;
+	return value;
+}
+
+/*
+ * As __pti_set_user_pgtbl() does it, which does the same where nothing is protected.
+ * But a table that was unlinked meanwhile stays so, in both halves: who waits until
+ * CPUs forget it waits for this section, too.
+ */
 static noinline __flatten void set_user_top(u64 *entry, u64 value)
 {
 	guard(kpkeys_hardened_pgtables)();
@@ -177,9 +191,8 @@ static noinline __flatten void set_user_top(u64 *entry, u64 value)
 	    (value & _PAGE_NOPTISHADOW) || !pgdp_maps_userspace(entry))
 		return;
 	WRITE_ONCE(*(entry + PTRS_PER_PGD), value);
-	if ((value & (_PAGE_USER | _PAGE_PRESENT)) == (_PAGE_USER | _PAGE_PRESENT) &&
-	    (__supported_pte_mask & _PAGE_NX))
-		WRITE_ONCE(*entry, value | _PAGE_NX);
+	if (cmpxchg(entry, value, kernels_top(value)) != value)
+		WRITE_ONCE(*(entry + PTRS_PER_PGD), 0);
 }
 
 static noinline __flatten void clear_user_top(u64 *entry)

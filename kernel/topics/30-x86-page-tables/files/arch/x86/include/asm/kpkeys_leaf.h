@@ -47,11 +47,31 @@ static __always_inline bool arch_kpkeys_leaf_is_data(u64 value)
  * arch_kpkeys_leaf_runs - does the kernel run what an entry of its own tables maps?
  * @value: of the entry
  *
- * It may say that user space has it: the entries above, which are the kernel's, say no.
+ * Whoever has it besides.
  */
 static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
 {
 	return (value & (_PAGE_PRESENT | _PAGE_NX)) == _PAGE_PRESENT;
+}
+
+/**
+ * arch_kpkeys_leaf_is_users - does an entry of the kernel's tables map what user space has?
+ * @value: of the entry
+ *
+ * The entries above may say yes, though they are the kernel's. Each process would have it.
+ */
+static __always_inline bool arch_kpkeys_leaf_is_users(u64 value)
+{
+	return (value & (_PAGE_PRESENT | _PAGE_USER)) == (_PAGE_PRESENT | _PAGE_USER);
+}
+
+/**
+ * arch_kpkeys_section_writes - does a section write past an entry that is read-only?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_section_writes(u64 value)
+{
+	return false;
 }
 
 /**

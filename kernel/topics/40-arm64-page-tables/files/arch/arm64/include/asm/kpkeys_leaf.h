@@ -54,6 +54,26 @@ static __always_inline bool arch_kpkeys_leaf_runs(u64 value)
 }
 
 /**
+ * arch_kpkeys_leaf_is_users - does an entry of the kernel's tables map what user space has?
+ * @value: of the entry
+ *
+ * Each process would have it.
+ */
+static __always_inline bool arch_kpkeys_leaf_is_users(u64 value)
+{
+	return (value & PTE_VALID) && kpkeys_is_for_user(value);
+}
+
+/**
+ * arch_kpkeys_section_writes - does a section write past an entry that is read-only?
+ * @value: of the entry
+ */
+static __always_inline bool arch_kpkeys_section_writes(u64 value)
+{
+	return false;
+}
+
+/**
  * arch_kpkeys_leaf_has_key - does an entry of the kernel's map what is keyed?
  * @value: of the entry
  * @level: KPKEYS_LEVEL_* of its table
