@@ -73,6 +73,8 @@ void __init kpkeys_key_secrets(void)
 			arch_kpkeys_backend());
 		return;
 	}
+	if (IS_ENABLED(CONFIG_HIBERNATION))
+		pr_info("no hibernation: its image would contain secrets\n");
 	kpkeys_key_static(lm_alias(&kpkeys_slots), sizeof(kpkeys_slots),
 			  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
 	addr = static_secrets(&size);
