@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A distribution's configuration and user land: what is fetched, made, booted, and read from it."""
 
+import os
 import re
 import subprocess
+import tarfile
+import time
 from argparse import Namespace
 from pathlib import Path
 
@@ -17,13 +20,24 @@ from portcullis.core.ktap import parse_ktap
 from portcullis.core.lanes import FLAVOURS, LANES
 from portcullis.core.machine import Files, Machine, interactive_command, qemu_command
 from portcullis.core.packages import listed_names
-from portcullis.core.userland import Run, differences, part_name, read_results, rows
+from portcullis.core.results import parse_results
+from portcullis.core.splats import scan_console
+from portcullis.core.userland import (
+    DIES,
+    Run,
+    differences,
+    part_name,
+    read_results,
+    rows,
+    without_asked_death,
+)
 from portcullis.errors import ToolError
-from portcullis.host.builder import Builder
+from portcullis.host.builder import BUILT_STAMP, Builder, BuildOptions, Built
 from portcullis.host.flavour import flavour_config
+from portcullis.host.installing import Installation
 from portcullis.host.process import Commands
-from portcullis.host.userland import PACKAGES, UserLand
-from portcullis.host.vm import VirtualMachine
+from portcullis.host.userland import PACKAGES, UserLand, further_disks
+from portcullis.host.vm import RESET_TIME, Boot, VirtualMachine
 from portcullis.host.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +100,7 @@ def test_fragments_of_a_flavour(workspace):
         "debian.config",
         "thin.config",
         "mappings.config",
+        "modules.config",
     ]
     assert builder.selection.kinds == ()
 
@@ -118,7 +133,7 @@ def test_packages_and_parts_have_names():
 
 
 def test_each_program_of_the_work_is_there():
-    parts = [path.read_text() for path in (OURS / "work.d").iterdir()]
+    parts = [path.read_text() for path in OURS.glob("*.d/*")]
     used = set(re.findall(r"^\s*program ([\w-]+)", "\n".join(parts), re.MULTILINE))
     assert used == {path.stem for path in (OURS / "programs").glob("*.c")}
 
@@ -134,7 +149,7 @@ def test_programs_of_the_work_compile_without_a_warning(program):
 
 @pytest.fixture
 def machine_of_paper(tmp_path):
-    """The guest's `work` with three parts, in a folder that stands for the guest."""
+    """The guest's `run` and `work`, with five parts, in a folder that stands for the guest."""
     parts = tmp_path / "work.d"
     parts.mkdir()
     (parts / "10-good").write_text("true\n")
@@ -142,18 +157,27 @@ def machine_of_paper(tmp_path):
     (parts / "30-bad").write_text("false\n")
     (parts / "40-again").write_text('[ -n "$resumed" ] || exit 88\n')
     (parts / "50-last").write_text('[ -z "$resumed" ]\n')
-    text = (OURS / "work").read_text()
-    for path in ("/dev/virtio-ports/portcullis.results", "/proc/cmdline", "/var/lib/portcullis-work", "/run/"):
-        assert path in text
-        text = text.replace(path, f"{tmp_path}/{path.strip('/').replace('/', '_')}")
-    text = text.replace('exec 3>"$port"', 'exec 3>>"$port"')  # a port keeps what was written
-    (tmp_path / "work").write_text(text)
+    port, firmware = (
+        "/dev/virtio-ports/portcullis.results",
+        "/sys/firmware/qemu_fw_cfg/by_name/opt/portcullis/words/raw",
+    )
+    for name, paths in (("work", (port, "/var/lib/portcullis-work", "/run/")), ("run", ("/proc/cmdline", firmware))):
+        text = (OURS / name).read_text()
+        for path in paths:
+            assert path in text
+            text = text.replace(path, f"{tmp_path}/{path.strip('/').replace('/', '_')}")
+        text = text.replace('exec 3>"$port"', 'exec 3>>"$port"')  # a port keeps what was written
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "tests").write_text("#!/bin/sh\n")
+    (tmp_path / firmware.strip("/").replace("/", "_")).write_text("")
     (tmp_path / "systemctl").write_text("#!/bin/sh\n")
     (tmp_path / "systemctl").chmod(0o755)
 
-    def work(words):
-        (tmp_path / "proc_cmdline").write_text(words)
-        subprocess.run(["sh", tmp_path / "work"], check=True)
+    def work(words, firmware_says=""):
+        (tmp_path / "proc_cmdline").write_text(words + "\n")
+        (tmp_path / firmware.strip("/").replace("/", "_")).write_text(firmware_says)
+        subprocess.run(["sh", tmp_path / "run"], check=True)
         return (tmp_path / "dev_virtio-ports_portcullis.results").read_text()
 
     return work
@@ -175,6 +199,17 @@ def test_the_guest_does_what_it_is_asked(machine_of_paper):
         "good": "passed",
         "last": "passed",
     }
+
+
+def test_what_is_on_trial_runs_by_name_only(machine_of_paper, tmp_path):
+    (tmp_path / "trial.d").mkdir()
+    (tmp_path / "trial.d/10-new").write_text("true\n")
+    assert read_results(parse_ktap(machine_of_paper("portcullis.work=good,new"))) == {"good": "passed", "new": "passed"}
+
+
+def test_the_firmware_asks_where_a_boot_loader_makes_the_command_line(machine_of_paper):
+    said = machine_of_paper("root=LABEL=portcullis", firmware_says="root=/dev/vda portcullis.work=good")
+    assert read_results(parse_ktap(said)) == {"good": "passed"}
 
 
 def run(mode="off", results=None, complaints=(), trouble=""):
@@ -222,11 +257,12 @@ def test_what_is_skipped_is_neither_wrong_nor_passed(capsys):
 
 
 def test_work_has_two_nodes_and_devices_to_map():
-    machine = vm.working(Machine(cpus=2, append="quiet"), "audit", "gcc")
+    machine = vm.working(Machine(cpus=2, append="quiet"), "audit", "portcullis.work=gcc")
     assert (machine.mode, machine.nodes, machine.mapped_devices) == ("audit", 2, True)
-    assert machine.append == "root=/dev/vda rw systemd.show_status=0 vga=0x317 portcullis.work=gcc quiet"
-    assert vm.working(Machine(cpus=3), "off", "gcc").nodes == 1
-    assert not vm.working(Machine(arch="arm64"), "off", "gcc").mapped_devices
+    assert machine.append == ("root=/dev/vda rw systemd.show_status=0 vga=0x317 portcullis.work=gcc quiet")
+    assert "resume=/dev/vdb crashkernel=256M " in vm.working(Machine(), "off", "work=hibernation,kdump").append
+    assert vm.working(Machine(cpus=3), "off", "").nodes == 1
+    assert not vm.working(Machine(arch="arm64"), "off", "").mapped_devices
 
 
 def test_devices_to_map_and_room_for_them():
@@ -260,6 +296,8 @@ def test_a_guest_that_asks_may_reboot_once(tmp_path):
     assert monitor.asked == [("set-action", {"reboot": "reset"})]
     monitor.events = [("RESET", {})]
     machine._serve("ok 1 - gcc\n#host reboot\n", 0.0, False)
+    assert len(monitor.asked) == 1
+    machine._serve("ok 1 - gcc\n#host reboot\n", RESET_TIME, False)
     assert monitor.asked[1:] == [("set-action", {"reboot": "shutdown"})]
 
 
@@ -277,6 +315,122 @@ def test_a_job_gets_a_copy_of_the_disk_and_a_user_the_disk():
     assert any(word.endswith("file=d") for word in words) and not any("portcullis.job" in word for word in words)
 
 
+def test_a_job_has_further_disks_behind_the_one_of_its_root():
+    files = Files(Path("k"), None, Path("c"), Path("r"), Path("m"), disk=Path("d"), more=(Path("s"), Path("t")))
+    words = qemu_command(Machine(), files)
+    drives = [word for word in words if word.startswith("if=none")]
+    assert [drive.rpartition("file=")[2] for drive in drives] == [f"{name},snapshot=on" for name in "dst"]
+    assert [word for word in words if word.startswith("virtio-blk")] == [
+        f"virtio-blk-pci,drive={name}" for name in ("root", "more0", "more1")
+    ]
+
+
+def test_what_is_written_to_kept_disks_stays_and_they_come_behind_the_roots():
+    files = Files(
+        Path("k"), None, Path("c"), Path("r"), Path("m"), disk=Path("d"), kept=(Path("e"),), more=(Path("t"),)
+    )
+    drives = [word.rpartition("file=")[2] for word in qemu_command(Machine(), files) if word.startswith("if=none")]
+    assert drives == ["d,snapshot=on", "e", "t,snapshot=on"]
+
+
+def test_without_a_kernel_the_firmware_boots_and_says_what_is_asked():
+    machine = Machine(efi=True, append="portcullis.work=gcc")
+    job = qemu_command(machine, Files(None, None, Path("c"), Path("r"), Path("m"), disk=Path("d")))
+    user = interactive_command(machine, None, None, disk=Path("d"))
+    for words in (job, user):
+        assert not {"-kernel", "-append"} & set(words) and "-bios" in words
+        assert "name=opt/portcullis/words,string=portcullis.work=gcc" in words
+
+
+def test_an_installed_kernel_chooses_its_mode():
+    given = {"mode": "all", "backend": "auto"}
+    vm._look_at_mode(Namespace(**given))
+    for wrong in ({"mode": "audit"}, {"backend": "wp"}):
+        with pytest.raises(ToolError, match="enforce"):
+            vm._look_at_mode(Namespace(**{**given, **wrong}))
+
+
+def installation(workspace, monkeypatch, boot):
+    """An installation whose packages and boots are of paper; the list says what was done."""
+    done = []
+    built = Built(workspace.cache / "image", workspace.cache, workspace.cache, fresh=True)
+    (workspace.cache / BUILT_STAMP).write_text("one")
+
+    def run(self):
+        if self.options.deb:
+            for name in ("linux-image-6.12_1_amd64.deb", "linux-image-6.12-dbg_1_amd64.deb", "linux-headers_1.deb"):
+                package = workspace.cache.parent / name
+                package.touch()
+                os.utime(package, (time.time() + 1,) * 2)  # clocks of files are coarse
+        return built
+
+    def run_job(*_, disks, kept, **__):
+        with tarfile.open(disks[1]) as tar:
+            done.append(tar.getnames())
+        kept[0].write_text("disk")
+        return boot
+
+    monkeypatch.setattr("portcullis.host.builder.Builder.run", run)
+    monkeypatch.setattr("portcullis.host.installing.run_job", run_job)
+    land = UserLand(workspace, Commands(), "trixie", "x86")
+    land.folder.mkdir(parents=True)
+    land.disk.touch()
+    monkeypatch.setattr(UserLand, "make", lambda self: self.disk)
+    return Installation(workspace, Commands(), land, BuildOptions(lane="debian-cloud-thin")), done
+
+
+def boot_of(text, trouble=""):
+    return Boot(parse_results(text), text, "", Path("logs"), 1.0, trouble)
+
+
+def test_packages_are_installed_once_for_each_kernel(tmp_path, monkeypatch):
+    workspace = Workspace(ROOT, tmp_path / "cache")
+    workspace.cache.mkdir()
+    made, done = installation(workspace, monkeypatch, boot_of("KTAP version 1\nok 1 - install\n1..1\n#done 0\n"))
+    disk = made.make(Machine(), "qemu")
+    assert made.make(Machine(), "qemu") == disk and disk.read_text() == "disk"
+    assert done == [["linux-image-6.12_1_amd64.deb"]]
+    (workspace.cache / BUILT_STAMP).write_text("two")
+    made.make(Machine(), "qemu")
+    assert len(done) == 2
+
+
+@pytest.mark.parametrize(
+    "boot", [boot_of("KTAP version 1\nnot ok 1 - install\n1..1\n#done 0\n"), boot_of("", "the guest died")]
+)
+def test_packages_that_cannot_be_installed_leave_no_disk(tmp_path, monkeypatch, boot):
+    workspace = Workspace(ROOT, tmp_path / "cache")
+    workspace.cache.mkdir()
+    made, _ = installation(workspace, monkeypatch, boot)
+    with pytest.raises(ToolError, match="could not be installed"):
+        made.make(Machine(), "qemu")
+    assert not made.disk.exists() and not list(made.disk.parent.glob("*.partial"))
+
+
+def test_further_disks_are_empty_and_the_kernel_with_its_modules(tmp_path):
+    (tmp_path / "lib").mkdir()
+    for name, text in (("bzImage", "image"), ("lib/one.ko", "1"), ("modules.order", "lib/one.o\n")):
+        (tmp_path / name).write_text(text)
+    with further_disks(Built(tmp_path / "bzImage", tmp_path, tmp_path, fresh=True)) as (spare, archive):
+        assert spare.stat().st_size == 1 << 30 and spare.stat().st_blocks == 0
+        with tarfile.open(archive) as tar:
+            assert tar.getnames() == ["image", "modules/one.ko"]
+    assert not spare.exists()
+
+
+def test_a_kernel_that_is_made_to_die_is_not_complained_of_unless_by_the_protection():
+    console = (
+        "WARNING: before\nportcullis: this kernel is made to die\nKernel panic - not syncing: sysrq\n"
+        "kpkeys: violation: write to page table\nLinux version 6.12\nBUG: after\n"
+    )
+    assert [splat.line for splat in scan_console(without_asked_death(console))] == [
+        "WARNING: before",
+        "kpkeys: violation: write to page table",
+        "BUG: after",
+    ]
+    assert DIES in (OURS / "trial.d/98-kdump").read_text()
+
+
 def test_unknown_work_is_refused(workspace):
     given = Namespace(list=False, work="nothing")
     with pytest.raises(ToolError, match="no work 'nothing'"):
@@ -285,7 +439,7 @@ def test_unknown_work_is_refused(workspace):
 
 def test_a_kernel_that_does_not_find_the_disk_is_refused(workspace):
     with pytest.raises(ToolError, match="lane xen does not find the disk"):
-        vm.run(workspace, Namespace(list=False, work=None, lane="xen"))
+        vm.run(workspace, Namespace(list=False, work=None, tests=None, lane="xen"))
 
 
 def test_a_disk_is_made_once(workspace, monkeypatch):

@@ -24,7 +24,10 @@ from portcullis.host.sources import PACKAGE, package_version
 from portcullis.host.workspace import Workspace, free_mib
 
 PACKAGES = Path(__file__).parents[1] / "data" / "debian-packages.txt"
-OPTIONAL_GROUPS = {"test", "deb", "cocci", "emulator", "cross", "bochs", "browser", "jit", "jitdeb", "luajit", "pcre2"}
+OPTIONAL_GROUPS = {
+    *("test", "deb", "cocci", "kselftests", "emulator", "cross", "bochs", "browser"),
+    *("jit", "jitdeb", "luajit", "pcre2"),
+}
 NEEDED_DISK_MIB = 6000
 NEEDED_MEMORY_MIB = 3000
 OLDEST_QEMU = (7, 2)

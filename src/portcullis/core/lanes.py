@@ -16,7 +16,8 @@ class Lane:
     """A named build; `fragments` are names below kernel/configs without their suffix, ARCH the architecture's own.
 
     `kinds` are the kinds of topics beyond the product, `without` the topics that are left out. `flavour` is the
-    configuration of the distribution's that the fragments are merged over; a `thin` one has few of its modules.
+    configuration of the distribution's that the fragments are merged over; a `thin` one has few of its modules, and
+    those are built in, but for what tests modules themselves.
     """
 
     name: str
@@ -67,7 +68,7 @@ LANES = {
         Lane("debian-cloud", _SHIPPED, True, "that of Debian's cloud kernel", kinds=(), flavour="debian-cloud"),
         Lane(
             "debian-cloud-thin",
-            (*_SHIPPED, "thin", "mappings"),
+            (*_SHIPPED, "thin", "mappings", "modules"),
             True,
             "the same with what a virtual machine needs built in, instead of modules",
             kinds=(),

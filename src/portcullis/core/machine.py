@@ -15,6 +15,7 @@ NO_BACKEND = "none"  # what a kernel that stays off has
 CPUS_WITH_KEYS = ("max",)  # of all CPUs that the emulators have
 EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"}
 RESULTS_PORT = "portcullis.results"
+FIRMWARE_WORDS = "opt/portcullis/words"  # guest/userland/run reads it
 PATIENT_RCU = "rcupdate.rcu_cpu_stall_timeout=60"  # seconds; by default 21, which a busy host may not give a guest
 MODES = ("off", "audit", "enforce")
 MOST_ICOUNT = 10
@@ -145,10 +146,11 @@ def _isolation(arch: str, on: bool) -> str:
 class Files:
     """Files that QEMU reads and writes, and QEMU itself; `plugin` is one that counts, into `counts`.
 
-    There is an initramfs or a `disk`, of which a job gets a copy that is thrown away.
+    There is an initramfs or a `disk`, of which a job gets a copy that is thrown away, as of the `more` disks; what it
+    writes to those that are `kept`, which come before, stays. Without a kernel the firmware boots what is on the disk.
     """
 
-    kernel: Path
+    kernel: Path | None
     initramfs: Path | None
     console: Path
     results: Path
@@ -156,6 +158,8 @@ class Files:
     emulator: str = "qemu-system-x86_64"
     plugin: Path | None = None
     disk: Path | None = None
+    kept: tuple[Path, ...] = ()
+    more: tuple[Path, ...] = ()
 
     @property
     def counts(self) -> Path:
@@ -185,11 +189,12 @@ def qemu_command(machine: Machine, files: Files) -> list[str]:
         files.emulator,
         *_common(machine, files.kernel, files.initramfs),
         *(_disk(files.disk, ",snapshot=on") if files.disk else []),
+        *(word for number, path in enumerate(files.kept) for word in _drive(path, f"kept{number}", "")),
+        *(word for number, path in enumerate(files.more) for word in _drive(path, f"more{number}", ",snapshot=on")),
         *(_MAPPED_DEVICES if machine.mapped_devices else ()),
+        *_said(machine, files.kernel, kernel_command_line(machine)),
         "-display",
         "none",
-        "-append",
-        kernel_command_line(machine),
         "-serial",
         f"file:{files.console}",
         "-device",
@@ -213,9 +218,14 @@ def _plugin_options(machine: Machine) -> list[str]:
     return [*filter(None, [machine.tlb, "where=on" if machine.where else ""])]
 
 
+def _said(machine: Machine, kernel: Path | None, line: str) -> list[str]:
+    """The kernel's command line; a boot loader makes its own, and the guest finds ours in the firmware's."""
+    return ["-append", line] if kernel else ["-fw_cfg", f"name={FIRMWARE_WORDS},string={machine.append}"]
+
+
 def interactive_command(
     machine: Machine,
-    kernel: Path,
+    kernel: Path | None,
     initramfs: Path | None,
     emulator: str = "qemu-system-x86_64",
     disk: Path | None = None,
@@ -228,8 +238,7 @@ def interactive_command(
         emulator,
         *_common(machine, kernel, initramfs, reboots=disk is not None),
         *([*_disk(disk), "-nic", "user,model=virtio-net-pci"] if disk else []),
-        "-append",
-        kernel_command_line(machine, interactive=disk is None),
+        *_said(machine, kernel, kernel_command_line(machine, interactive=disk is None)),
         "-display",
         "none",
         "-serial",
@@ -238,11 +247,15 @@ def interactive_command(
 
 
 def _disk(path: Path, options: str = "") -> list[str]:
-    drive = f"if=none,id=root,format=raw,discard=unmap,file={path}{options}"
-    return ["-drive", drive, "-device", "virtio-blk-pci,drive=root", "-device", "virtio-rng-pci"]
+    return [*_drive(path, "root", options), "-device", "virtio-rng-pci"]
 
 
-def _common(machine: Machine, kernel: Path, initramfs: Path | None, reboots: bool = False) -> list[str]:
+def _drive(path: Path, name: str, options: str) -> list[str]:
+    drive = f"if=none,id={name},format=raw,discard=unmap,file={path}{options}"
+    return ["-drive", drive, "-device", f"virtio-blk-pci,drive={name}"]
+
+
+def _common(machine: Machine, kernel: Path | None, initramfs: Path | None, reboots: bool = False) -> list[str]:
     memory = f"{machine.memory}M"
     most = max(machine.max_memory, machine.memory + STORAGE_MIB if machine.mapped_devices else 0)
     if most > machine.memory:
@@ -262,8 +275,7 @@ def _common(machine: Machine, kernel: Path, initramfs: Path | None, reboots: boo
         *_numa(machine),
         "-nodefaults",
         *([] if reboots else ["-no-reboot"]),
-        "-kernel",
-        str(kernel),
+        *(["-kernel", str(kernel)] if kernel else []),
         *(["-initrd", str(initramfs)] if initramfs else []),
     ]
 

@@ -8,10 +8,15 @@ from portcullis.core.ktap import TestResult
 
 RELEASES = ("bookworm", "trixie")
 ROOT = "root=/dev/vda rw"
+RESUME = "resume=/dev/vdb"  # the empty disk, behind the root's
+CRASH_MEMORY = "crashkernel=256M"  # for the kernel that saves what is left of another one
 WORK = "portcullis.work"
 QUIET = "systemd.show_status=0"
 ALL = "all"
 SKIPPED = "skipped: "
+DIES = "portcullis: this kernel is made to die"  # trial.d/98-kdump writes it to the console
+BEGINS = "Linux version "
+OURS = "kpkeys:"
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,15 @@ def part_name(file_name: str) -> str:
 def read_results(tests: tuple[TestResult, ...]) -> dict[str, str]:
     """Verdict of each part; what cannot be done here is skipped, with the reason."""
     return {test.name: _verdict(test) for test in tests}
+
+
+def without_asked_death(console: str) -> str:
+    """The console without what a kernel says that work lets die, but for what the protection says of it."""
+    kept, dying = [], False
+    for line in console.splitlines():
+        dying = (dying or DIES in line) and BEGINS not in line
+        kept.append("" if dying and OURS not in line else line)
+    return "\n".join(kept)
 
 
 def _verdict(test: TestResult) -> str:

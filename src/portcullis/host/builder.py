@@ -139,19 +139,25 @@ class Builder:
         key = self._key(tree, folder, revision)
         stamp = folder / BUILT_STAMP
         image = folder / self.arch.image
-        target = "bindeb-pkg" if self.options.deb else self.arch.target
+        targets = self._targets()
         if image.is_file() and stamp.is_file() and json.loads(stamp.read_text()) == key and not self.options.deb:
             say(f"kernel ({self.lane.name}) is up to date")
             return Built(image, folder, tree, fresh=False)
         stamp.unlink(missing_ok=True)
-        self._make(tree, folder, log, target, requests)
+        self._make(tree, folder, log, targets, requests)
         write_whole(stamp, json.dumps(key).encode())
         return Built(image, folder, tree, fresh=True)
 
     def _dry_run(self, tree: Path, folder: Path, log: Path) -> Built:
-        for target in ("tinyconfig", "olddefconfig", "bindeb-pkg" if self.options.deb else self.arch.target):
-            self.commands.logged(self.make_command(tree, folder, target), log)
+        for targets in (["tinyconfig"], ["olddefconfig"], self._targets()):
+            self.commands.logged(self.make_command(tree, folder, *targets), log)
         return Built(folder / self.arch.image, folder, tree, fresh=False)
+
+    def _targets(self) -> list[str]:
+        """What make is asked for; a thin kernel has a few modules."""
+        if self.options.deb:
+            return ["bindeb-pkg"]
+        return [self.arch.target, *(["modules"] if self.lane.thin else [])]
 
     def _update_tree(self, source: Source, tree: Path) -> str:
         """Brings the work tree up to date; its revision changes whenever a file in it did."""
@@ -272,7 +278,7 @@ class Builder:
                 "a dependency is missing, or the option needs '# optional' above it in its fragment",
             )
 
-    def _make(self, tree: Path, folder: Path, log: Path, target: str, requests: tuple[Request, ...]) -> None:
+    def _make(self, tree: Path, folder: Path, log: Path, targets: list[str], requests: tuple[Request, ...]) -> None:
         total_file = folder / "portcullis-total.txt"
         expected = total_file.read_text() if total_file.is_file() else ""
         count = 0
@@ -284,20 +290,20 @@ class Builder:
                 of_total = f" of about {expected}" if expected and count <= int(expected) else ""
                 progress.update(f"{count}{of_total} files")
 
-            self._checked(self.make_command(tree, folder, target), log, "the build", watch=watch)
+            self._checked(self.make_command(tree, folder, *targets), log, "the build", watch=watch)
         self._prove(folder, requests)
         if count > int(expected or 0):
             write_whole(total_file, str(count).encode())
 
-    def make_command(self, tree: Path, folder: Path, target: str) -> list[str]:
-        """The make command line of one target."""
+    def make_command(self, tree: Path, folder: Path, *targets: str) -> list[str]:
+        """The make command line of some targets."""
         options = self.options
         words = ["make", "-C", str(tree), f"O={folder}", f"-j{options.jobs}"]
         variables = self._variables()
         words += [f"{name}={value}" for name, value in variables.items()]
         if shutil.which("ccache") and not {"CC", "LLVM"} & set(variables):
             words.append(f"CC=ccache {variables.get('CROSS_COMPILE', '')}gcc")
-        return [*words, target]
+        return [*words, *targets]
 
     def _variables(self) -> dict[str, str]:
         """Make variables: the user's, and what another architecture than this machine's needs."""
@@ -311,7 +317,7 @@ class Builder:
         run_step(self.workspace, self.commands, command, log, what, **options)
 
     def _key(self, tree: Path, folder: Path, revision: str) -> dict[str, str]:
-        compiler = "".join(word for word in self.make_command(tree, folder, "") if word.startswith(("CC=", "LLVM=")))
+        compiler = "".join(word for word in self.make_command(tree, folder) if word.startswith(("CC=", "LLVM=")))
         return {
             "tree": str(tree),
             "revision": revision,

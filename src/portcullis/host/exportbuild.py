@@ -128,7 +128,7 @@ class SeriesBuild:
         self._make(["olddefconfig"])
 
     def _make(self, targets: list[str]) -> None:
-        *words, _ = self.builder.make_command(self.tree, self.folder, "")
+        words = self.builder.make_command(self.tree, self.folder)
         run_step(self.workspace, self.commands, [*words, *targets], self.log, "make")
 
 

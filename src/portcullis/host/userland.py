@@ -4,11 +4,16 @@
 import hashlib
 import os
 import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from portcullis.core.arches import ARCHES
 from portcullis.core.packages import listed_names
 from portcullis.errors import ToolError
+from portcullis.host.builder import Built
 from portcullis.host.building import run_step
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
@@ -16,6 +21,7 @@ from portcullis.host.workspace import Workspace, disk_full_explained, free_mib, 
 
 PACKAGES = Path(__file__).parents[1] / "data/userland-packages.txt"
 SIZE_MIB = 4096  # of the disk, most of it a hole
+SPARE_MIB = 1024  # of an empty disk, a hole: hibernation writes at most two fifths of the memory
 NEEDED_MIB = 4000  # root as an archive, as a folder, and on the disk
 MAKE_DISK = PACKAGES.with_name("make-disk.sh")
 
@@ -93,6 +99,27 @@ class UserLand:
     def _run(self, command: list[str | Path], what: str) -> None:
         path = ":".join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))  # mke2fs
         run_step(self.workspace, self.commands, command, self.log, what, env={**os.environ, "PATH": path})
+
+
+@contextmanager
+def further_disks(built: Built) -> Iterator[tuple[Path, Path]]:
+    """An empty disk, and an archive of the kernel and its modules. Both are thrown away."""
+    with TemporaryDirectory(prefix="portcullis-disks-") as name:
+        spare, archive = Path(name) / "spare.img", Path(name) / "kernel.tar"
+        spare.touch()
+        os.truncate(spare, SPARE_MIB << 20)
+        with tarfile.open(archive, "w") as tar:
+            tar.add(built.image, "image")
+            for module in _modules(built.folder):
+                tar.add(module, f"modules/{module.name}")
+        yield spare, archive
+
+
+def _modules(folder: Path) -> list[Path]:
+    """What make calls modules, in the order in which they can be loaded."""
+    order = folder / "modules.order"
+    names = order.read_text().split() if order.is_file() else []
+    return [(folder / name).with_suffix(".ko") for name in names]
 
 
 def _digest(folder: Path) -> str:

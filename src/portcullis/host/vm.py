@@ -26,6 +26,7 @@ from portcullis.host.workspace import Workspace
 
 POWER_OFF_GRACE = 10.0  # seconds from #done to the end of QEMU
 SLEEP_TIME = 1.0  # seconds in S3
+RESET_TIME = 5.0  # seconds in which a guest that resets itself may do so more than once, as Linux does
 TICK = 0.05  # seconds
 
 
@@ -54,6 +55,7 @@ class VirtualMachine:
         self.nmi_rate = nmi_rate
         self.handled = 0
         self.wake_at = 0.0
+        self.reset_until = 0.0
         self.monitor: Monitor | None = None
 
     def run(self) -> str:
@@ -95,16 +97,7 @@ class VirtualMachine:
     def _serve(self, text: str, now: float, done: bool) -> None:
         if self.monitor is None:
             return
-        for event, data in self.monitor.poll():
-            if event == "SUSPEND":
-                self.wake_at = now + SLEEP_TIME
-            if event == "RESET":
-                self.monitor.command("set-action", reboot="shutdown")
-            if event == "DEVICE_DELETED" and "device" in data:
-                self.monitor.command("object-del", id=f"mem-{data['device']}")
-        if self.wake_at and now >= self.wake_at:
-            self.wake_at = 0.0
-            self.monitor.command("system_wakeup")
+        self._heed_events(self.monitor, now)
         started = "Run /init as init process" in _read(self.files.console)
         if self.nmi_rate and started and not done and not self.wake_at:
             for _ in range(max(1, int(self.nmi_rate * TICK))):
@@ -114,6 +107,21 @@ class VirtualMachine:
             # A refused request stays the next one: an earlier device may still be on its way out.
             self._request(line.split()[1:])
             self.handled += 1
+
+    def _heed_events(self, monitor: Monitor, now: float) -> None:
+        for event, data in monitor.poll():
+            if event == "SUSPEND":
+                self.wake_at = now + SLEEP_TIME
+            if event == "RESET":
+                self.reset_until = now + RESET_TIME
+            if event == "DEVICE_DELETED" and "device" in data:
+                monitor.command("object-del", id=f"mem-{data['device']}")
+        if self.wake_at and now >= self.wake_at:
+            self.wake_at = 0.0
+            monitor.command("system_wakeup")
+        if self.reset_until and now >= self.reset_until:
+            self.reset_until = 0.0
+            monitor.command("set-action", reboot="shutdown")
 
     def _request(self, words: list[str]) -> None:
         assert self.monitor is not None
@@ -145,17 +153,19 @@ def run_job(
     workspace: Workspace,
     commands: Commands,
     machine: Machine,
-    kernel: Path,
+    kernel: Path | None,
     initramfs: Path | None,
     nmi_rate: int = 0,
     label: str = "",
     emulator: str = "qemu-system-x86_64",
     plugin: Path | None = None,
-    disk: Path | None = None,
+    disks: tuple[Path, ...] = (),
+    kept: tuple[Path, ...] = (),
 ) -> Boot:
     """Boots a kernel with a job and collects its results; only a QEMU that cannot start raises ToolError.
 
-    A boot that the emulator spoilt is repeated once.
+    The first of `disks` has the root; those that are `kept` come behind it, and what is written to them stays. Without
+    a kernel the firmware boots the root. A boot that the emulator spoilt is repeated once.
     """
 
     if fault := command_line_fault(machine):
@@ -163,7 +173,7 @@ def run_job(
 
     def boot_it() -> Boot:
         name = label or machine.job
-        return _boot(workspace, commands, machine, kernel, initramfs, nmi_rate, name, emulator, plugin, disk)
+        return _boot(workspace, commands, machine, kernel, initramfs, nmi_rate, name, emulator, plugin, disks, kept)
 
     boot = boot_it()
     if is_stale_int3(boot.console):
@@ -176,18 +186,20 @@ def _boot(
     workspace: Workspace,
     commands: Commands,
     machine: Machine,
-    kernel: Path,
+    kernel: Path | None,
     initramfs: Path | None,
     nmi_rate: int,
     label: str,
     emulator: str,
     plugin: Path | None,
-    disk: Path | None,
+    disks: tuple[Path, ...],
+    kept: tuple[Path, ...],
 ) -> Boot:
     with tempfile.TemporaryDirectory(prefix="portcullis-qmp-") as sockets:
         folder = Path("LOGS") if commands.dry_run else workspace.log_folder(label)
         console, results, monitor = folder / "console.log", folder / "results.txt", Path(sockets) / "qmp"
-        files = Files(kernel, initramfs, console, results, monitor, emulator, plugin, disk)
+        root, more = (disks[0], disks[1:]) if disks else (None, ())
+        files = Files(kernel, initramfs, console, results, monitor, emulator, plugin, root, kept, more)
         if commands.dry_run:
             commands.capture(qemu_command(machine, files))
             return Boot(parse_results(""), "", "", folder, 0.0, "")
