@@ -98,6 +98,29 @@ uint64_t forge_vma(const volatile void *like, uint64_t addr, uint64_t protection
 	return kwrite(forged.addr, words, sizeof(words)) ? 0 : forged.addr;
 }
 
+/* One that reads, of the zero page: its number is another one meanwhile. */
+bool map_address(const volatile void *like, uint64_t addr, uint64_t phys, uint64_t protection)
+{
+	uint64_t zero = ksymbol("zero_pfn"), old = kread64(zero), vma, entry;
+	char byte;
+	struct iovec to = { &byte, 1 }, from = { (void *)addr, 1 };
+	struct task task;
+	struct slot slot;
+
+	if (!zero || ktask(0, &task))
+		return false;
+	entry = find_empty_entry(task.mm, addr);
+	vma = forge_vma(like, addr, protection);
+	if (!entry || !vma)
+		return false;
+	kwrite64(entry, vma);
+	kwrite64(zero, phys / PAGE_SIZE);
+	process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	kwrite64(zero, old);
+	kwrite64(entry, 0);
+	return !kwalk(addr, LEAF, 0, &slot) && slot.value && (slot.phys & -PAGE_SIZE) == phys;
+}
+
 static uint64_t forge_locked_vma(uint64_t addr, uint64_t protection)
 {
 	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,

