@@ -343,6 +343,7 @@ static __always_inline unsigned long misfits(void)
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
 		return 0;
 	arrivals()->at_home = is_home_of(pfn);
+	/* Made anew, rather than kept while that looked. */
 	kpkeys_reread(value);
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
 		return 0;

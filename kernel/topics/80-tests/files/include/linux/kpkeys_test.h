@@ -12,6 +12,8 @@
 #include <linux/bitfield.h>
 #include <linux/kpkeys_arch.h>
 
+#include <asm/sections.h>
+
 struct perf_event_attr;
 
 #define KPKEYS_TEST_REQUIRES(test, condition)				\
@@ -39,6 +41,9 @@ do {									\
 	__pgprot((pgprot_val(prot) & ~(u64)KPKEYS_TEST_WRITABLE) |	\
 		 KPKEYS_TEST_PKEY(pkey))
 
+/* Some text. */
+#define KPKEYS_TEST_TEXT	((void *)_stext)
+
 /* A page-table page of the running test's own. */
 extern struct page *kpkeys_test_ptp;
 
@@ -46,6 +51,7 @@ int kpkeys_test_store(void);
 int kpkeys_test_init(struct kunit *test);
 void kpkeys_test_exit(struct kunit *test);
 u8 kpkeys_test_set_frame(void *page, u8 value);
+unsigned long kpkeys_test_enter_text(void);
 int kpkeys_test_key(void *page, int pkey, bool alias);
 struct page *kpkeys_test_retake(struct page *page, gfp_t gfp);
 unsigned long kpkeys_test_writes(void);

@@ -11,7 +11,6 @@
 #include <asm/kpkeys_entries.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/pgalloc.h>
-#include <asm/sections.h>
 
 #include "addresses.h"
 #include "arrivals.h"
@@ -342,25 +341,16 @@ static void test_keyed_pages_stay_where_they_are(struct kunit *test)
 	unmap_page(page, area);
 }
 
-#define TEXT	((void *)_stext)
-
-/* Suites run before text becomes read-only. */
-static unsigned long enter_text(void)
-{
-	kpkeys_frames_readonly(TEXT, TEXT + PAGE_SIZE);
-	return PHYS_PFN(__pa_symbol(TEXT));
-}
-
 /* What sections write past entries that are read-only, they would write there. */
 static void test_constants_stay_where_they_are(struct kunit *test)
 {
-	pte_t text = pfn_pte(enter_text(), PAGE_KERNEL_RO);
+	pte_t text = pfn_pte(kpkeys_test_enter_text(), PAGE_KERNEL_RO);
 	struct page *page;
 	void *area;
 	pte_t *ptep = map_page(test, &page, &area);
 
 	KUNIT_EXPECT_EQ(test, becomes(ptep, text), arch_kpkeys_has_keys());
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 	KUNIT_EXPECT_TRUE(test, becomes(ptep, __pte(0)));
 	unmap_page(page, area);
 }
@@ -383,14 +373,15 @@ static void test_tables_to_come_are_private(struct kunit *test)
 {
 	u64 *last = new_table(test);
 
-	set_pte((pte_t *)last, pfn_pte(enter_text(), PAGE_KERNEL_ROX));
+	set_pte((pte_t *)last, pfn_pte(kpkeys_test_enter_text(), PAGE_KERNEL_ROX));
 	KUNIT_EXPECT_EQ(test, READ_ONCE(*last), 0);
 	kpkeys_test_set_frame(last, KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 	kpkeys_ptp_free(virt_to_page(last), 0);
 }
 
-static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
+/* A table with that entry does not become the kernel's, and one with an entry of the kernel's does. */
+static void expect_not_linked(struct kunit *test, pgprot_t prot)
 {
 	u64 *last = new_table(test), link = TABLE_BITS | __pa(last);
 	struct page *page = ZERO_PAGE(0);
@@ -398,7 +389,7 @@ static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
 
 	frame = kpkeys_test_set_frame(TABLE, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PMD,
 								 KPKEYS_LINK_ONE));
-	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY));
+	set_pte((pte_t *)last, mk_pte(page, prot));
 	set_pmd((pmd_t *)TABLE, __pmd(link));
 	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
 	set_pte((pte_t *)last, mk_pte(page, PAGE_KERNEL_RO));
@@ -408,6 +399,11 @@ static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
 	set_pmd((pmd_t *)TABLE, __pmd(0));
 	kpkeys_test_set_frame(TABLE, frame);
 	kpkeys_ptp_free(virt_to_page(last), 0);
+}
+
+static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
+{
+	expect_not_linked(test, PAGE_READONLY);
 }
 
 /* It is filled first, and linked then, as where memory is plugged in. */
@@ -460,20 +456,24 @@ static void test_table_of_the_kernel_is_for_no_process(struct kunit *test)
 /* The entries above would be the kernel's, and so would be what user space runs. */
 static void test_kernel_runs_no_table_of_a_process(struct kunit *test)
 {
-	u64 *last = new_table(test), link = TABLE_BITS | __pa(last);
-	struct page *page = ZERO_PAGE(0);
+	expect_not_linked(test, PAGE_READONLY_EXEC);
+}
+
+/* It takes the place of no block that was run. */
+static void test_kernel_runs_no_table_that_was_filled(struct kunit *test)
+{
+	u64 *last = new_table(test);
 	u8 frame;
 
 	frame = kpkeys_test_set_frame(TABLE, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PMD,
 								 KPKEYS_LINK_ONE));
-	set_pte((pte_t *)last, mk_pte(page, PAGE_READONLY_EXEC));
-	set_pmd((pmd_t *)TABLE, __pmd(link));
+	kpkeys_begin_table(last, KPKEYS_LEVEL_PTE);
+	kpkeys_fill_table((pte_t *)last, mk_pte(ZERO_PAGE(0), PAGE_KERNEL_EXEC));
+	KUNIT_EXPECT_NE(test, READ_ONCE(*last), 0);
+	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
 	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
-	set_pte((pte_t *)last, mk_pte(page, PAGE_KERNEL_RO));
-	set_pmd((pmd_t *)TABLE, __pmd(link));
-	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), link);
-	set_pte((pte_t *)last, __pte(0));
-	set_pmd((pmd_t *)TABLE, __pmd(0));
+	scoped_guard(kpkeys_hardened_pgtables)
+		memset(last, 0, PAGE_SIZE);
 	kpkeys_test_set_frame(TABLE, frame);
 	kpkeys_ptp_free(virt_to_page(last), 0);
 }
@@ -536,6 +536,7 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_table_of_the_kernel_is_for_no_process),
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_kernel_runs_no_table_of_a_process),
+	KUNIT_CASE(test_kernel_runs_no_table_that_was_filled),
 	KUNIT_CASE(test_kernel_runs_no_tables_below),
 	KUNIT_CASE(test_links_of_processes_are_for_user_space),
 #endif

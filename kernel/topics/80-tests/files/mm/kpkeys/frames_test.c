@@ -6,7 +6,6 @@
 #include <linux/pgtable.h>
 
 #include <asm/fixmap.h>
-#include <asm/sections.h>
 
 #include "check.h"
 #include "internal.h"
@@ -117,24 +116,15 @@ static void test_state_is_not_mapped(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_READONLY));
 }
 
-#define TEXT	((void *)_stext)
-
-/* Suites run before text becomes read-only. */
-static unsigned long enter_text(void)
-{
-	kpkeys_frames_readonly(TEXT, TEXT + PAGE_SIZE);
-	return PHYS_PFN(__pa_symbol(TEXT));
-}
-
 static void test_text_is_mapped_readonly(struct kunit *test)
 {
-	unsigned long text = enter_text();
+	unsigned long text = kpkeys_test_enter_text();
 
 	KUNIT_EXPECT_EQ(test, kpkeys_frame(text), KPKEYS_FRAME_READONLY);
 	KUNIT_EXPECT_FALSE(test, takes_ptes(text, PAGE_KERNEL));
 	KUNIT_EXPECT_FALSE(test, takes_ptes(text, PAGE_SHARED));
 	KUNIT_EXPECT_TRUE(test, takes_ptes(text, PAGE_READONLY));
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 static void test_ordinary_is_mapped(struct kunit *test)
@@ -148,22 +138,22 @@ static void test_ordinary_is_mapped(struct kunit *test)
 
 static void test_blocks_are_looked_at(struct kunit *test)
 {
-	unsigned long pfn = ALIGN_DOWN(enter_text(), PTRS_PER_PTE);
+	unsigned long pfn = ALIGN_DOWN(kpkeys_test_enter_text(), PTRS_PER_PTE);
 
 	set_pmd(ENTRY, pmd_mkhuge(pfn_pmd(pfn, PAGE_KERNEL)));
 	KUNIT_EXPECT_FALSE(test, is_written());
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 /* As the section asks that writes it, whoever asked before. */
 static void test_sections_look_at_blocks(struct kunit *test)
 {
-	unsigned long pfn = ALIGN_DOWN(enter_text(), PTRS_PER_PTE);
+	unsigned long pfn = ALIGN_DOWN(kpkeys_test_enter_text(), PTRS_PER_PTE);
 
 	kpkeys_set_entry(ENTRY, pmd_val(pmd_mkhuge(pfn_pmd(pfn, PAGE_KERNEL))),
 			 KPKEYS_LEVEL_PTE);
 	KUNIT_EXPECT_FALSE(test, is_written());
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 #ifdef CONFIG_X86_64
@@ -227,11 +217,11 @@ static void test_state_gets_no_key(struct kunit *test)
 
 static void test_text_gets_no_key(struct kunit *test)
 {
-	unsigned long text = enter_text();
+	unsigned long text = kpkeys_test_enter_text();
 
-	KUNIT_EXPECT_FALSE(test, takes_key(lm_alias(TEXT), 1, KPKEYS_PKEY_PGTABLES));
+	KUNIT_EXPECT_FALSE(test, takes_key(lm_alias(KPKEYS_TEST_TEXT), 1, KPKEYS_PKEY_PGTABLES));
 	KUNIT_EXPECT_EQ(test, kpkeys_frame(text), KPKEYS_FRAME_READONLY);
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 }
 
 #ifdef CONFIG_ARM64
@@ -249,10 +239,10 @@ static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
 /* But for the one that patches it. */
 static void test_fixmap_maps_no_text(struct kunit *test)
 {
-	unsigned long text = enter_text();
+	unsigned long text = kpkeys_test_enter_text();
 
 	KUNIT_EXPECT_FALSE(test, slot_maps_text(FIX_PTE, text));
-	kpkeys_test_set_frame(TEXT, KPKEYS_FRAME_ORDINARY);
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
 	KUNIT_EXPECT_TRUE(test, slot_maps_text(FIX_PTE, text));
 }
 #endif

@@ -51,6 +51,19 @@ void kpkeys_test_exit(struct kunit *test)
 }
 
 /**
+ * kpkeys_test_enter_text - some text is known as such
+ *
+ * Suites run before text becomes read-only. Whoever calls this sets the frame back.
+ *
+ * Return: its page frame.
+ */
+unsigned long kpkeys_test_enter_text(void)
+{
+	kpkeys_frames_readonly(KPKEYS_TEST_TEXT, KPKEYS_TEST_TEXT + PAGE_SIZE);
+	return PHYS_PFN(__pa_symbol(KPKEYS_TEST_TEXT));
+}
+
+/**
  * kpkeys_test_writes - register writes of this CPU so far
  *
  * Less the two of each exception whose access came too early.

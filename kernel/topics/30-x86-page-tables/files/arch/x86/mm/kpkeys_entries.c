@@ -45,7 +45,7 @@ static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 	if (likely(kpkeys_is_pte_slot(ptep)))
 		return kpkeys_is_private(pte.pte);
 	return kpkeys_is_open_kernel_slot(ptep) &&
-	       !is_foreign(slot_pfn(ptep), pte.pte) &&
+	       !arch_kpkeys_leaf_is_users(pte.pte) &&
 	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte.pte);
 }
 

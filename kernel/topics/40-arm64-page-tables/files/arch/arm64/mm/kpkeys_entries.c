@@ -82,7 +82,7 @@ static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 	if (likely(kpkeys_is_pte_slot(ptep)))
 		return kpkeys_is_private(pte_val(pte));
 	return kpkeys_is_open_kernel_slot(ptep) &&
-	       !is_foreign(slot_pfn(ptep), pte_val(pte)) &&
+	       !arch_kpkeys_leaf_is_users(pte_val(pte)) &&
 	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte));
 }
 
