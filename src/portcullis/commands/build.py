@@ -53,11 +53,9 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     kinds = (*(() if options.tree else LANES[asked.lane].kinds), *options.kinds)
     chosen = replace(asked, kinds=tuple(dict.fromkeys(kinds)), without=tuple(options.without))
     built = Builder(workspace, commands, chosen).run()
-    every = built.folder.parent.glob("*.deb") if options.deb else ()
-    packages = sorted(path for path in every if path.stat().st_mtime >= started)
     result = {"image": str(built.image), "folder": str(built.folder), "tree": str(built.tree)}
     if options.deb:
-        result["packages"] = " ".join(str(path) for path in packages)
+        result["packages"] = " ".join(str(path) for path in built.packages_since(started))
     elif options.base_config is None:
         result["initramfs"] = str(build_initramfs(workspace, commands, options.arch))
     if options.json:

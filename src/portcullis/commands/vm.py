@@ -103,7 +103,9 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     kernel: Path | None = built.image
     if options.installed:
         _look_at_mode(options)
-        disk = Installation(workspace, commands, land, build_options(options)).make(machine, emulator, options.fresh)
+        disk = Installation(workspace, commands, land, build_options(options)).make(
+            built, machine, emulator, options.fresh
+        )
         kernel, machine, modes = None, replace(machine, efi=True), (INSTALLED_MODE,)
     else:
         disk = land.make(options.fresh)

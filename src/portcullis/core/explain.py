@@ -35,7 +35,7 @@ REFUSED = {
     "free": "A page was to be freed that is in use, or not of the pool.",
     "installation": "A breakpoint of a process was to be installed at an address of the kernel.",
     "loading": "A segment of the kernel was among those of a process.",
-    "mapping": "An entry was to map what nobody may: a page table, the protection's state, text that could be written.",
+    "mapping": "An entry was to map what it may not: a page table, state, writable text, a page for others.",
     "new key": "A page was to get a key that is not its own.",
     "patching": "Text was to be patched by what ordinary memory says, or something else than text was.",
     "release": "Memory was to be released that is still a page table, or text.",

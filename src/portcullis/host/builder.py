@@ -66,6 +66,10 @@ class Built:
     tree: Path
     fresh: bool
 
+    def packages_since(self, started: float) -> tuple[Path, ...]:
+        """Debian packages that were made since then (time.time()): make leaves them beside the folder."""
+        return tuple(sorted(path for path in self.folder.parent.glob("*.deb") if path.stat().st_mtime >= started))
+
 
 class Builder:
     """One build: names of its folders and the steps in order."""

@@ -1,22 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Installs the kernel's packages in a virtual machine, as a user would, on a disk that EFI firmware boots."""
 
-import os
-import tarfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from portcullis.core.machine import Machine
 from portcullis.core.userland import ROOT
 from portcullis.errors import ToolError
-from portcullis.host.builder import BUILT_STAMP, Builder, BuildOptions
+from portcullis.host.builder import BUILT_STAMP, Builder, BuildOptions, Built
 from portcullis.host.process import Commands
 from portcullis.host.screen import step
-from portcullis.host.userland import SIZE_MIB, UserLand
+from portcullis.host.userland import SIZE_MIB, UserLand, archive_of, make_empty
 from portcullis.host.vm import explain, run_job
 from portcullis.host.workspace import Workspace, locked, write_whole
 
@@ -34,9 +29,8 @@ class Installation:
         self.options = options
         self.disk = land.folder / f"installed-{options.lane}.img"
 
-    def make(self, machine: Machine, emulator: str, fresh: bool = False) -> Path:
+    def make(self, built: Built, machine: Machine, emulator: str, fresh: bool = False) -> Path:
         """The disk; it is made anew when the kernel or the user land changed, or with `fresh`."""
-        built = Builder(self.workspace, self.commands, self.options).run()
         root = self.land.make()
         if self.commands.dry_run:
             return self.disk
@@ -53,16 +47,14 @@ class Installation:
         """Packages of the kernel, made now."""
         started = time.time()
         built = Builder(self.workspace, self.commands, replace(self.options, deb=True)).run()
-        made = (path for path in built.folder.parent.glob("*.deb") if path.stat().st_mtime >= started)
+        made = built.packages_since(started)
         return tuple(path for path in made if path.name.startswith(NAMES) and "-dbg" not in path.name)
 
     def _install(self, machine: Machine, kernel: Path, root: Path, emulator: str, packages: tuple[Path, ...]) -> None:
         partial = self.disk.with_suffix(".partial")
-        partial.unlink(missing_ok=True)
-        partial.touch()
-        os.truncate(partial, 2 * SIZE_MIB << 20)
+        make_empty(partial, 2 * SIZE_MIB)
         asked = replace(machine, mode="enforce", append=f"{ROOT} {INSTALL}")
-        with step("installing the packages"), archive_of(packages) as archive:
+        with step("installing the packages"), archive_of({path.name: path for path in packages}) as archive:
             boot = run_job(
                 self.workspace,
                 self.commands,
@@ -79,14 +71,3 @@ class Installation:
             said = explain(boot) if boot.trouble else f"see {boot.folder}/results.txt"
             raise ToolError(f"the packages could not be installed: {said}", f"log: {boot.folder}")
         partial.replace(self.disk)
-
-
-@contextmanager
-def archive_of(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """A disk that is an archive of files, thrown away afterwards."""
-    with TemporaryDirectory(prefix="portcullis-disks-") as name:
-        archive = Path(name) / "files.tar"
-        with tarfile.open(archive, "w") as tar:
-            for path in paths:
-                tar.add(path, path.name)
-        yield archive

@@ -5,7 +5,7 @@ import hashlib
 import os
 import shutil
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -104,15 +104,29 @@ class UserLand:
 @contextmanager
 def further_disks(built: Built) -> Iterator[tuple[Path, Path]]:
     """An empty disk, and an archive of the kernel and its modules. Both are thrown away."""
-    with TemporaryDirectory(prefix="portcullis-disks-") as name:
-        spare, archive = Path(name) / "spare.img", Path(name) / "kernel.tar"
-        spare.touch()
-        os.truncate(spare, SPARE_MIB << 20)
-        with tarfile.open(archive, "w") as tar:
-            tar.add(built.image, "image")
-            for module in _modules(built.folder):
-                tar.add(module, f"modules/{module.name}")
+    modules = {f"modules/{module.name}": module for module in _modules(built.folder)}
+    with archive_of({"image": built.image, **modules}) as archive:
+        spare = archive.with_name("spare.img")
+        make_empty(spare, SPARE_MIB)
         yield spare, archive
+
+
+def make_empty(disk: Path, mib: int) -> None:
+    """An empty disk, all of it a hole."""
+    disk.unlink(missing_ok=True)
+    disk.touch()
+    os.truncate(disk, mib << 20)
+
+
+@contextmanager
+def archive_of(files: Mapping[str, Path]) -> Iterator[Path]:
+    """A disk that is an archive of files, by their names in it, and is thrown away."""
+    with TemporaryDirectory(prefix="portcullis-disks-") as name:
+        archive = Path(name) / "files.tar"
+        with tarfile.open(archive, "w") as tar:
+            for path, file in files.items():
+                tar.add(file, path)
+        yield archive
 
 
 def _modules(folder: Path) -> list[Path]:
