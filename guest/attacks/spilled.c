@@ -38,9 +38,9 @@
 #define HOLD		1500		/* likewise */
 #define PATIENCE	1000		/* intervals, for the mover to answer */
 #define REST		100000		/* likewise, until tables that are freed are free */
-#define ENOUGH		200		/* sections that were hit: one in some 25 while the number is kept */
+#define ENOUGH		100		/* sections that were hit: one in some 25 while the number is kept */
 #define TOO_FEW		50		/* likewise, to say anything */
-#define SECONDS		15
+#define SECONDS		90		/* a busy host hits some three a second */
 
 static struct {
 	volatile bool ready, stop, stopped, look, seen;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The VM runner and the attack runner, with a fake QEMU on PATH."""
 
+import itertools
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ from portcullis.core.machine import COMMAND_LINE_SIZE, JOB_WORDS, Machine, comma
 from portcullis.core.results import parse_results
 from portcullis.core.verdicts import Attack
 from portcullis.errors import ToolError
-from portcullis.host.attacker import MORE_TRIES, before_death, is_damaged, run_attacks
+from portcullis.host.attacker import MORE_TRIES, TIME_FOR_MORE, before_death, is_damaged, run_attacks
 from portcullis.host.process import Commands
 from portcullis.host.vm import Boot, explain, run_job
 from portcullis.host.workspace import Workspace
@@ -195,6 +196,14 @@ def test_an_attack_that_still_lands_gets_a_second_try_alone():
     booter, jobs = boots(*[(verdict("a", "ERROR") + "#done 0\n", "")] * (1 + MORE_TRIES))
     (outcome,), _ = run_attacks((gap,), "enforce", Machine(), booter)
     assert not outcome.as_expected and len(jobs) == 1 + MORE_TRIES
+
+
+def test_no_attack_is_tried_again_when_the_time_for_it_is_over(monkeypatch):
+    ticks = itertools.count(step=TIME_FOR_MORE / 2)
+    monkeypatch.setattr("portcullis.host.attacker.time.monotonic", lambda: next(ticks))
+    booter, jobs = boots(*[(verdict("a", "ERROR") + "#done 0\n", "")] * (1 + MORE_TRIES))
+    run_attacks((attack("a"),), "enforce", Machine(), booter)
+    assert len(jobs) == 3
 
 
 def test_an_attack_that_should_have_got_through_gets_a_second_try_alone():

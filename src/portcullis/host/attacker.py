@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs the attack corpus: several attacks in one boot, a fresh boot after one that killed the guest."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from portcullis.host.workspace import Workspace
 Booter = Callable[[Machine], Boot]
 ATTACKS_PER_BOOT = 30  # a boot has a time limit; what a job may have at most is in core/machine.py
 MORE_TRIES = 9  # alone, of an attack that others may have been in the way of
+TIME_FOR_MORE = 300.0  # seconds, in which the last of them begins
 
 
 def known_attacks(workspace: Workspace, machine: Machine) -> tuple[Attack, ...]:
@@ -62,8 +64,8 @@ def run_attacks(
     """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack.
 
     An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
-    behind. One that could not be tried, or that should have got through and did not, gets up to nine more tries, alone;
-    one that is to be stopped has to be stopped at once.
+    behind. One that could not be tried, or that should have got through and did not, gets up to nine more tries, alone,
+    while there is time; one that is to be stopped has to be stopped at once.
     """
     outcomes: dict[str, Outcome] = {}
     boots = []
@@ -78,8 +80,11 @@ def run_attacks(
     while waiting := [attack for attack in attacks if attack.name not in outcomes]:
         together = [attack for attack in waiting if not attack.alone]
         attempt(together[:ATTACKS_PER_BOOT] or waiting[:1])
+    end = time.monotonic() + TIME_FOR_MORE
     for attack in attacks * MORE_TRIES:
         outcome = outcomes[attack.name]
+        if time.monotonic() > end:
+            break
         if outcome.verdict == ERROR or (not outcome.as_expected and is_missed(attack, mode, outcome)):
             attempt([attack])
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)

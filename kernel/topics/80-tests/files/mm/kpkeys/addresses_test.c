@@ -380,7 +380,7 @@ static void test_tables_to_come_are_private(struct kunit *test)
 	kpkeys_ptp_free(virt_to_page(last), 0);
 }
 
-/* A table with that entry does not become the kernel's, and one with an entry of the kernel's does. */
+/* With that entry a table does not become the kernel's; with one of the kernel's it does. */
 static void expect_not_linked(struct kunit *test, pgprot_t prot)
 {
 	u64 *last = new_table(test), link = TABLE_BITS | __pa(last);
