@@ -25,6 +25,7 @@
 /* A table's lock, in its struct page. On an emulator it does not show who waits. */
 #define TABLE_LOCK	40
 #define INSTRUCTIONS	2500		/* of a filter, five bytes each */
+#define TAKES		20
 #define LOOKS		5		/* at the same task, which goes nowhere */
 
 #define PAUSE		2000		/* microseconds */
@@ -99,13 +100,22 @@ struct held_lock held_mutex(void)
 	return (struct held_lock) { ksymbol(MUTEX), true };
 }
 
+/* Who has it just then gives it back: it is taken again. */
+static void take_spinlock(uint64_t addr)
+{
+	int i;
+
+	for (i = 0; i < TAKES; i++)
+		set_lock(addr, true);
+}
+
 /* By a task that sleeps, for which nobody spins. */
 static void take(const struct held_lock *lock)
 {
 	struct task owner;
 
 	if (!lock->is_mutex)
-		set_lock(lock->addr, true);
+		take_spinlock(lock->addr);
 	else if (!ktask(getppid(), &owner))
 		kwrite64(lock->addr, owner.task);
 }

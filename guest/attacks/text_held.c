@@ -25,14 +25,14 @@
 #define NO_EXEC		(1UL << 63)
 #define PAUSE		2000	/* microseconds */
 #define PATIENCE	1000	/* pauses */
-#define TRIES		20
+#define TRIES		500	/* the lock is free for one call each time, so few pages go by */
 
 /* What it says of the pages to be changed: struct cpa_data. */
 enum { VADDR, PGD, MASK_SET, MASK_CLR, NUMPAGES, CURPAGE, CPA_WORDS };
 
 static struct {
 	uint64_t packs, page;
-	bool is_other;		/* it waited, and was not about to have anything run */
+	bool is_other;		/* it waited, and was not about to have the pack run */
 } text;
 
 /* They stay. */
@@ -45,10 +45,17 @@ static void need_pack(void)
 		held_long_filter();
 }
 
+/* While the other mapping of a page is changed, it says of that page only. */
 static bool is_cpa(const uint64_t *words)
 {
 	return !words[PGD] && words[MASK_CLR] && is_kernel_address(words[VADDR]) &&
-	       words[NUMPAGES] + words[CURPAGE] == PACK_PAGES;
+	       words[CURPAGE] < PACK_PAGES &&
+	       (words[NUMPAGES] == 1 || words[NUMPAGES] == PACK_PAGES - words[CURPAGE]);
+}
+
+static bool is_to_run(const uint64_t *words)
+{
+	return words[MASK_CLR] & NO_EXEC && words[NUMPAGES] == PACK_PAGES - words[CURPAGE];
 }
 
 static bool change_pages(const struct held_change *change, uint64_t addr, const uint64_t *words)
@@ -60,7 +67,7 @@ static bool change_pages(const struct held_change *change, uint64_t addr, const 
 	for (i = 0; i + CPA_WORDS <= HELD_ABOVE; i++) {
 		if (!is_cpa(words + i))
 			continue;
-		text.is_other = !(words[i + MASK_CLR] & NO_EXEC);
+		text.is_other = !is_to_run(words + i);
 		if (!text.is_other)
 			kwrite64(words[i + VADDR], text.page - words[i + CURPAGE] * PAGE_SIZE);
 		return !text.is_other;
@@ -83,7 +90,6 @@ static bool have_it_run(void)
 	int i;
 
 	for (i = 0; i < TRIES && !changed && text.is_other; i++) {
-		usleep(PAUSE);
 		text.is_other = false;
 		changed = held_again(&lock, &pages);
 	}
