@@ -275,6 +275,7 @@ ARM64 = (
             cpu=LAZY_CPU,
             append=LATE,
             timeout=STRESS_TIME,
+            long=mode == "audit",
         )
         for mode in ("enforce", "audit")
     ),
@@ -329,7 +330,9 @@ CASES = (
     *LEAST,
     *ATTACKS,
     *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
-    *attacks("nopti-", ("off", "enforce"), pti=False, la57=False),
+    *attacks("nopti-", ("off",), only="nopti", pti=False, la57=False),
+    *attacks("nopti-", ("enforce",), pti=False, la57=False),
+    *attacks("nopti-all-", ("off",), pti=False, la57=False, long=True),
     *NOPS,
     *BENCH,
     *x86_matrix(),

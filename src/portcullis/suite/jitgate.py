@@ -41,7 +41,7 @@ JITGATE = (
     _guest("x86", "protection keys (PKU)"),
     _guest("x86-nokeys", "a CPU without PKU", long=True, cpu=NO_USER_KEYS),
     _guest("arm64", "protection keys (POE)", arch="arm64"),
-    _guest("arm64-lazy", "a missing ISB would be seen", arch="arm64", cpu="max,x-poe-lazy-write=on"),
+    _guest("arm64-lazy", "a missing ISB would be seen", long=True, arch="arm64", cpu="max,x-poe-lazy-write=on"),
     Case("jit-luajit-2022", "luajit", "LuaJIT of Debian 12 on jitgate: ours and its own tests on this machine"),
     _luajit("guest-x86", "protection keys (PKU)"),
     _luajit("guest-arm64", "protection keys (POE)", arch="arm64"),
@@ -51,7 +51,7 @@ JITGATE = (
     _luajit("guest-arm64", "the newest layout, POE", layout="2026", long=True, arch="arm64"),
     Case("jit-pcre2", "pcre2", "PCRE2 of Debian 12 on jitgate: ours, its own tests, grep and git on this machine"),
     _pcre2("guest-x86", "protection keys (PKU)"),
-    _pcre2("guest-arm64", "protection keys (POE)", arch="arm64"),
+    _pcre2("guest-arm64", "protection keys (POE)", long=True, arch="arm64"),
     _pcre2("guest-x86-nokeys", "a CPU without PKU", long=True, cpu=NO_USER_KEYS),
 )
 

@@ -72,7 +72,8 @@ WP = (
     *attacks("wp-", ("audit", "enforce"), backend="wp"),
     *attacks("wp-amd-", ("enforce",), long=True, **AMD_MACHINE),
     *attacks("wp-nopks-", ("audit", "enforce"), pks=False, long=True),
-    *attacks("wp-nopti-", ("enforce",), backend="wp", pti=False),
+    *attacks("wp-nopti-", ("enforce",), only="nopti", backend="wp", pti=False),
+    *attacks("wp-nopti-all-", ("enforce",), backend="wp", pti=False, long=True),
     bench("wp-bench", backend="wp"),
     bench("wp-amd-bench", **AMD_MACHINE, long=True),
 )
