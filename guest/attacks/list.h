@@ -104,6 +104,9 @@
 	X(text_held,		"text-held",		0)		\
 	X(filter_buffer,	"filter-buffer",	0)		\
 	X(jump_held,		"jump-held",		0)		\
+	X(jump_guard,		"jump-guard",		0)		\
+	X(jump_booting,		"jump-booting",		0)		\
+	X(smp_locks,		"smp-locks",		NEEDS_HOTPLUG)	\
 	X(fault_kernel_address,	"fault-kernel-address",	0)		\
 	X(zap_kernel_address,	"zap-kernel-address",	0)		\
 	X(direct_map_moved,	"direct-map-moved",	NEEDS_VICTIM)	\

@@ -326,6 +326,15 @@ static __always_inline void kpkeys_exception_exit(struct pt_regs *frame)
 		__kpkeys_pop_regs(frame);
 }
 
+/*
+ * What stands for the code that goes on behind softirqs. No exception frame has an odd
+ * address: where the stack is, is ordinary memory.
+ */
+static __always_inline unsigned long __kpkeys_slot(const void *slot)
+{
+	return (unsigned long)slot | 1;
+}
+
 /**
  * kpkeys_softirq_enter - the same for softirqs that local_bh_enable() runs
  * @slot: any variable on the caller's stack
@@ -335,7 +344,7 @@ static __always_inline void kpkeys_softirq_enter(void *slot)
 	if (kpkeys_pgtables_enabled() &&
 	    unlikely(raw_cpu_read(kpkeys_cpu.level) != KPKEYS_LVL_DEFAULT) &&
 	    arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT)
-		__kpkeys_push((unsigned long)slot);
+		__kpkeys_push(__kpkeys_slot(slot));
 }
 
 /**
@@ -346,7 +355,7 @@ static __always_inline void kpkeys_softirq_exit(void *slot)
 {
 	if (kpkeys_pgtables_enabled() &&
 	    unlikely(raw_cpu_read(kpkeys_cpu.nr_saved)))
-		__kpkeys_pop((unsigned long)slot);
+		__kpkeys_pop(__kpkeys_slot(slot));
 }
 
 /**

@@ -103,6 +103,15 @@ static __always_inline bool is_builtin(const struct jump_entry *entry)
 	       !(at % sizeof(*entry));
 }
 
+/* The protection's own keys are among those that nothing switches after the start. */
+static __always_inline bool is_for_ever(const struct jump_entry *entry)
+{
+	unsigned long key = (unsigned long)&entry->key + (entry->key & ~3L);
+
+	return kpkeys_processes_run && key >= (unsigned long)__start_ro_after_init &&
+	       key < (unsigned long)__end_ro_after_init;
+}
+
 /* What is left to write, in words of the section: where to, what, how many bytes. */
 #define text_to		kpkeys_kept(end)
 #define text_from	kpkeys_kept(source)

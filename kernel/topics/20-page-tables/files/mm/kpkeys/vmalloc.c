@@ -31,6 +31,14 @@ static __always_inline bool is_ordinary_memory(unsigned long pfn)
 	       !READ_ONCE(frames[pfn % KPKEYS_FRAMES_PER_PAGE]);
 }
 
+/* The kernel would run it, or all of user space have it. */
+static __always_inline bool is_to_be_looked_at(pte_t pte)
+{
+	u64 value = pte_val(pte);
+
+	return arch_kpkeys_leaf_runs(value) || arch_kpkeys_leaf_is_users(value);
+}
+
 /**
  * __vmap_ptes - map pages, up to one that is to be looked at
  * @ptep: the first entry, which is empty as the others
@@ -54,7 +62,7 @@ __flatten unsigned int __vmap_ptes(pte_t *ptep, struct page **pages,
 	for (next = ptep, end = ptep + nr; next < end; next++, pages++) {
 		pte = mk_pte(READ_ONCE(*pages), prot);
 		kpkeys_reread(pte.pte);
-		if (!pte_none(READ_ONCE(*next)) || arch_kpkeys_leaf_runs(pte_val(pte)) ||
+		if (!pte_none(READ_ONCE(*next)) || is_to_be_looked_at(pte) ||
 		    !is_ordinary_memory(kpkeys_present_pfn(pte)))
 			break;
 		WRITE_ONCE(*next, pte);
@@ -86,7 +94,7 @@ __flatten unsigned int __vmap_run(pte_t *ptep, unsigned long pfn, unsigned int n
 		pte = pfn_pte(pfn, prot);
 		kpkeys_reread(pte.pte);
 		if (!pte_none(READ_ONCE(*next)) || kpkeys_is_typed(pte) ||
-		    arch_kpkeys_leaf_runs(pte_val(pte)))
+		    is_to_be_looked_at(pte))
 			break;
 		WRITE_ONCE(*next, pte);
 	}

@@ -368,6 +368,20 @@ static void test_user_space_has_no_page_of_the_kernel(struct kunit *test)
 	unmap_page(page, area);
 }
 
+/* The sections of vmalloc leave to others what they do not map. */
+static void test_vmalloc_gives_user_space_no_page(struct kunit *test)
+{
+	struct page *page;
+	void *area;
+	pte_t *ptep = map_page(test, &page, &area);
+
+	set_pte(ptep, __pte(0));
+	KUNIT_EXPECT_EQ(test, __vmap_ptes(ptep, &page, 1, PAGE_SHARED), 0);
+	KUNIT_EXPECT_EQ(test, __vmap_run(ptep, page_to_pfn(page), 1, PAGE_SHARED), 0);
+	KUNIT_EXPECT_EQ(test, __vmap_ptes(ptep, &page, 1, PAGE_KERNEL), 1);
+	unmap_page(page, area);
+}
+
 /* Until it is linked, a table may become a process's. */
 static void test_tables_to_come_are_private(struct kunit *test)
 {
@@ -525,6 +539,7 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_keyed_pages_stay_where_they_are),
 	KUNIT_CASE(test_constants_stay_where_they_are),
 	KUNIT_CASE(test_user_space_has_no_page_of_the_kernel),
+	KUNIT_CASE(test_vmalloc_gives_user_space_no_page),
 	KUNIT_CASE(test_tables_to_come_are_private),
 	KUNIT_CASE(test_kernel_takes_no_page_of_user_space),
 	KUNIT_CASE(test_kernel_entries_are_not_taken),

@@ -207,6 +207,22 @@ static void test_held_section_interrupted(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kpkeys_is_held());
 }
 
+/* A frame may be where such a variable is, if an attacker says where stacks are. */
+static void test_softirqs_take_no_frame(struct kunit *test)
+{
+	unsigned long slot;
+	bool shut;
+
+	scoped_guard(kpkeys_hardened_pgtables) {
+		__kpkeys_push((unsigned long)&slot);
+		kpkeys_softirq_exit(&slot);
+		shut = arch_kpkeys_read_reg() == ARCH_KPKEYS_REG_DEFAULT;
+		if (shut)
+			__kpkeys_pop((unsigned long)&slot);
+	}
+	KUNIT_EXPECT_TRUE(test, shut);
+}
+
 static void look_at_gate(void *data, const char *text, size_t len)
 {
 	seen = arch_kpkeys_read_reg() != ARCH_KPKEYS_REG_DEFAULT;
@@ -521,6 +537,7 @@ static struct kunit_case level_cases[] = {
 	KUNIT_CASE(test_held_section_interrupted),
 	KUNIT_CASE(test_message_is_stored_shut),
 	KUNIT_CASE(test_softirq_runs_shut),
+	KUNIT_CASE(test_softirqs_take_no_frame),
 	KUNIT_CASE(test_warn_runs_shut),
 	KUNIT_CASE(test_interrupt_gives_values_back),
 	KUNIT_CASE(test_nmi_runs_shut),

@@ -195,6 +195,27 @@ static void test_queue_is_keyed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(last, &zero, 1), -EFAULT);
 }
 
+static bool switch_off(const struct jump_entry *entry)
+{
+#ifdef CONFIG_X86
+	return kpkeys_queue_jump(entry, false);
+#else
+	return kpkeys_write_jump(entry, false);
+#endif
+}
+
+/* Which way it goes is an argument: a guard would be off. */
+static void test_guards_are_not_switched(struct kunit *test)
+{
+	struct jump_entry *entry = __start___jump_table;
+
+	while (entry < __stop___jump_table &&
+	       jump_entry_key(entry) != &kpkeys_pgtables_key.key)
+		entry++;
+	KUNIT_ASSERT_TRUE(test, entry < __stop___jump_table);
+	KUNIT_EXPECT_FALSE(test, switch_off(entry));
+}
+
 #ifdef CONFIG_X86
 /* Where a task that waited might say so. */
 static void test_queue_believes_no_entry(struct kunit *test)
@@ -320,6 +341,7 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_writable_entries_are_refused),
 	KUNIT_CASE(test_readonly_entries_patch_no_image),
 	KUNIT_CASE(test_text_is_no_entry),
+	KUNIT_CASE(test_guards_are_not_switched),
 #ifdef CONFIG_MODULES
 	KUNIT_CASE(test_modules_patch_their_text),
 #endif

@@ -89,7 +89,8 @@ static __always_inline bool add_jump(bool ask)
 
 	kpkeys_keep(end, jump_entry_code(entry));
 	kpkeys_keep(value, jump_entry_target(entry));
-	if (!is_builtin(entry) && !is_others(mapped_at(kpkeys_kept(end))) &&
+	if ((is_builtin(entry) ? is_for_ever(entry) :
+				 !is_others(mapped_at(kpkeys_kept(end)))) &&
 	    (ask || kpkeys_state.mode != KPKEYS_AUDIT))
 		return false;
 	len = jump_len(kpkeys_kept(end));

