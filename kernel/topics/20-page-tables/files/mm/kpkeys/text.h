@@ -106,7 +106,7 @@ static __always_inline bool is_builtin(const struct jump_entry *entry)
 /* The protection's own keys are among those that nothing switches after the start. */
 static __always_inline bool is_for_ever(const struct jump_entry *entry)
 {
-	unsigned long key = (unsigned long)&entry->key + (entry->key & ~3L);
+	unsigned long key = (unsigned long)jump_entry_key(entry);
 
 	return kpkeys_processes_run && key >= (unsigned long)__start_ro_after_init &&
 	       key < (unsigned long)__end_ro_after_init;
