@@ -61,6 +61,18 @@ def test_topics_are_read_in_the_order_of_their_numbers():
         ({"text": ("needs = []", "needs = []\narches = []")}, "10-common/topic.toml: arches must name some"),
         ({"text": ("0200-second =", "0201-x =")}, r"10-common/topic.toml: \[tests\] has 0201-x, which is no hook"),
         ({"text": ("[tests]", "[untested]\n0200-second = 'x'\n[tests]")}, r"0200-second must be in \[tests\] or in"),
+        (
+            {"text": ("[tests]", "[until]\n0201-x = '6.13'\n[tests]")},
+            r"10-common/topic.toml: \[until\] has 0201-x, which",
+        ),
+        (
+            {"text": ("[tests]", "[until]\n0200-second = '6.12'\n[tests]")},
+            r"\[until\] 0200-second: no version needs it",
+        ),
+        (
+            {"text": ("[tests]", "[until]\n0200-second = 'x'\n[tests]")},
+            r"\[until\] 0200-second: not a kernel version: 'x'",
+        ),
         ({"hooks": {"0201-more.patch": PATCH}}, r"10-common/topic.toml: hook 0201-more must be in \[tests\] or in"),
         ({"hooks": {"0200-second.patch": PATCH[PATCH.index("---") :]}}, "hooks/0200-second.patch: no commit message"),
         ({"hooks": {"0200-second.patch": PATCH.replace("Body.\n\n", "")}}, "0200-second.patch: no commit message"),
@@ -169,3 +181,10 @@ def test_a_folder_below_hooks_is_an_architecture_or_a_version():
     assert hooks_of(V612, "x86") == [second]
     assert hooks_of(V612, "arm64") == [second, arm]
     assert hooks_of(KernelVersion(6, 13, 2), "arm64") == [("0200-second", "Other."), arm]
+
+
+def test_a_later_version_can_do_without_a_hook():
+    text = ("[tests]", "[until]\n0200-second = '6.13'\n[tests]")
+    topics = parse_topics(changed(text=text))
+    assert [hook.name for hook in choose_topics(topics, V612, Selection("arm64"))[0].hooks] == ["0200-second"]
+    assert choose_topics(topics, KernelVersion(6, 13), Selection("arm64"))[0].hooks == ()

@@ -20,6 +20,8 @@ and topic.toml says
     [tests]                            # by hook: test cases that go red without it, separated by commas
     0037-callbacks = "wp-kunit"
     [untested]                         # by hook, instead: why nothing can show it
+    [until]                            # by hook: first version that does not need it
+    0133-p4d = "7.3"
     [[commit]]                         # new files of one commit, when they are exported
     subject = "x86/mm: ..."            # without any such table all files are one commit: title and why
     message = "..."
@@ -45,7 +47,7 @@ IMPLIED = {"designs": ("lab",)}
 ALL = "all"  # architectures
 FILE = "topic.toml"
 REQUIRED_KEYS = {"title", "kind", "from", "to", "needs", "why"}
-OPTIONAL_KEYS = {"arches", "test", "tests", "untested", "commit"}
+OPTIONAL_KEYS = {"arches", "test", "tests", "untested", "until", "commit"}
 COMMIT_KEYS = {"subject", "message", "files"}
 
 
@@ -61,6 +63,7 @@ class Hook:
     subject: str
     body: str
     diff: str
+    special: bool = False  # for its own versions, in place of one for all
     tests: tuple[str, ...] = ()
     untested: str = ""
 
@@ -217,16 +220,17 @@ def _words(text: str) -> tuple[str, ...]:
 
 def _hooks(topic: Topic, patches: Mapping[str, str], data: Mapping[str, dict[str, str]]) -> tuple[Hook, ...]:
     where = f"{topic.folder}/{FILE}"
-    tests, untested = data.get("tests", {}), data.get("untested", {})
+    tests, untested, until = (data.get(table, {}) for table in ("tests", "untested", "until"))
     names = {PurePosixPath(path).stem for path in patches}
-    for table, entries in (("tests", tests), ("untested", untested)):
+    for table, entries in (("tests", tests), ("untested", untested), ("until", until)):
         for name in entries:
             if name not in names:
                 raise ValueError(f"{where}: [{table}] has {name}, which is no hook of this topic")
     for name in sorted(names):
         if (name in tests) == (name in untested):
             raise ValueError(f"{where}: hook {name} must be in [tests] or in [untested]")
-    hooks = [_hook(topic, path, patches[path]) for path in patches]
+    ends = {name: _end(where, name, topic, str(version)) for name, version in until.items()}
+    hooks = [_hook(topic, path, patches[path], ends) for path in patches]
     hooks.sort(key=lambda hook: (hook.name, hook.versions, hook.path))
     return tuple(
         replace(hook, tests=_words(tests.get(hook.name, "")), untested=str(untested.get(hook.name, "")).strip())
@@ -234,25 +238,39 @@ def _hooks(topic: Topic, patches: Mapping[str, str], data: Mapping[str, dict[str
     )
 
 
-def _hook(topic: Topic, relative: str, patch: str) -> Hook:
+def _end(where: str, name: str, topic: Topic, text: str) -> VersionRange:
+    """The versions that need a hook which a later one does without."""
+    try:
+        end = parse_version(text)
+    except ValueError as error:
+        raise ValueError(f"{where}: [until] {name}: {error}") from error
+    if not topic.versions.first < end:
+        raise ValueError(f"{where}: [until] {name}: no version needs it")
+    return VersionRange(topic.versions.first, min(end, topic.versions.end))
+
+
+def _hook(topic: Topic, relative: str, patch: str, ends: Mapping[str, VersionRange]) -> Hook:
     path = PurePosixPath(relative)
     where = f"{topic.folder}/hooks/{relative}"
+    special = False
     if path.suffix != ".patch" or len(path.parts) > 2:
         raise ValueError(f"{where}: a hook is a .patch in hooks/, hooks/ARCH/ or hooks/VERSION/")
-    arches, versions = topic.arches, topic.versions
+    arches, versions = topic.arches, ends.get(path.stem, topic.versions)
     if len(path.parts) == 2 and path.parts[0] in ARCHES:
         arches = (path.parts[0],)
         if arches[0] not in topic.arches:
             raise ValueError(f"{where}: the topic is not for {arches[0]}")
     elif len(path.parts) == 2:
-        versions = _minor(where, path.parts[0])
+        versions, special = _minor(where, path.parts[0]), True
     text, diff = strip_preamble(patch)
     subject, _, body = (part.strip() for part in text.partition("\n\n"))
     if not subject or "\n" in subject or not body:
         raise ValueError(f"{where}: no commit message (subject, empty line, body) above the diff")
     if not diff:
         raise ValueError(f"{where}: there is no diff")
-    return Hook(topic.name, path.stem, f"{topic.folder}/hooks/{relative}", arches, versions, subject, body, diff)
+    return Hook(
+        topic.name, path.stem, f"{topic.folder}/hooks/{relative}", arches, versions, subject, body, diff, special
+    )
 
 
 def _minor(where: str, folder: str) -> VersionRange:
@@ -331,7 +349,7 @@ def _lacks(topic: Topic, chosen: Container[str], elsewhere: Container[str]) -> s
 
 def _hooks_for(topic: Topic, version: KernelVersion, selection: Selection) -> tuple[Hook, ...]:
     fitting = [hook for hook in topic.hooks if version in hook.versions and selection.has(hook.arches)]
-    special = {hook.name: hook for hook in fitting if hook.versions != topic.versions}
+    special = {hook.name: hook for hook in fitting if hook.special}
     return tuple(hook for hook in fitting if special.get(hook.name, hook) is hook)
 
 
