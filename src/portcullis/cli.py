@@ -28,7 +28,8 @@ from portcullis.commands import (
     vm,
 )
 from portcullis.errors import ToolError
-from portcullis.host.screen import say
+from portcullis.host.process import Commands
+from portcullis.host.screen import print_line, say
 from portcullis.host.workspace import default_workspace
 
 COMMANDS = (
@@ -53,6 +54,24 @@ COMMANDS = (
 )
 
 
+class ShowVersion(argparse.Action):
+    """Prints the version, and in a checkout the commit, with `-dirty` behind it when files differ from that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Prints it and exits."""
+        print_line(f"portcullis {__version__}{_commit()}")
+        parser.exit()
+
+
+def _commit() -> str:
+    root = default_workspace(None).root
+    try:
+        found = Commands().capture(["git", "-C", root, "describe", "--always", "--dirty", "--exclude=*"])
+    except ToolError:
+        return ""
+    return f" ({found.output.strip()})" if found.status == 0 else ""
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = argparse.ArgumentParser(
@@ -60,7 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
         description="Hardens Linux page tables with memory protection keys; builds, boots, attacks and measures it.",
         epilog="start here: ./portcullis demo",
     )
-    parser.add_argument("--version", action="version", version=f"portcullis {__version__}")
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="print the version and the commit, and exit")
     common = argparse.ArgumentParser(add_help=False)
     for place, default in ((parser, None), (common, argparse.SUPPRESS)):
         place.add_argument("--cache", metavar="DIR", default=default, help="folder for everything that is made")

@@ -2,6 +2,7 @@
 """Every command has help with an example; bad input ends with status 2 and a message."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,3 +134,17 @@ def test_doctor_without_qemu_prints_the_apt_line(tmp_path, monkeypatch, capsys):
     assert main(["doctor", "--cache", str(tmp_path)]) == 2
     out = capsys.readouterr().out
     assert "apt-get install --no-install-recommends" in out and "qemu-system-x86" in out and "not ready" in out
+
+
+@pytest.mark.parametrize("checkout", [True, False])
+def test_the_version_knows_its_commit(checkout, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PORTCULLIS_ROOT", str(tmp_path))
+    who = ["-c", "user.name=n", "-c", "user.email=n@localhost"]
+    made = [["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "x"], ["tag", "v1"]] if checkout else []
+    for words in made:
+        subprocess.run(["git", "-C", tmp_path, *words], check=True)
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    said = capsys.readouterr().out.strip()
+    assert re.fullmatch(r"portcullis \d+\.\d+\.\d+ \([0-9a-f]{7,}\)" if checkout else r"portcullis \d+\.\d+\.\d+", said)
