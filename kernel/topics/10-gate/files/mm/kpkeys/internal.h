@@ -77,6 +77,8 @@ struct kpkeys_region;
  * @is_busy: somebody takes a step of the search
  * @round: which search that is
  * @expected: how many are about to have pages change their type
+ * @since: how many keyings CPUs must have seen before the search
+ * @asked: they have
  * @keyed: what CPUs say when they forgot what the search saw go
  */
 struct kpkeys_arrivals {
@@ -96,6 +98,8 @@ struct kpkeys_arrivals {
 	bool			is_busy;
 	unsigned long		round;
 	atomic_t		expected;
+	s64			since;
+	bool			asked;
 	s64			keyed;
 };
 
@@ -111,6 +115,7 @@ struct kpkeys_arrivals {
  * @keyings: how often something was keyed
  * @roots_gone: roots of mms that are gone, until no CPU runs on them
  * @patching: a CPU writes to text, by the one slot that there is
+ * @are_copied: with isolation, the kernel's tables are as both halves have them
  * @proving: a violation is expected, once, while the kernel starts
  * @boot_regions: those of the depots, until there is a table of frames
  * @node: the depots
@@ -126,6 +131,7 @@ struct kpkeys_state {
 	atomic64_t		keyings;
 	unsigned long		roots_gone;
 	bool			patching;
+	bool			are_copied;
 	bool			proving;
 	bool			only_text_runs;
 	struct kpkeys_region	*boot_regions;
@@ -181,7 +187,6 @@ void kpkeys_key_static(void *addr, size_t size, int pkey,
 
 /* force.c */
 bool kpkeys_in_force(void);
-bool kpkeys_have_flushed(s64 nr);
 void kpkeys_flush_cpus(void);
 bool kpkeys_ask_cpus(void);
 
@@ -225,9 +230,8 @@ void kpkeys_arrivals_begin(void);
 int kpkeys_arrivals_add(const void *addr, unsigned int nr, int pkey);
 void kpkeys_arrivals_search(void);
 void kpkeys_arrivals_end(void);
-void kpkeys_arrivals_add_modules(void);
+bool kpkeys_arrivals_come(unsigned long pfn);
 bool kpkeys_arrivals_leave(unsigned long pfn);
-bool kpkeys_modules_are_sound(void);
 
 /* modules.c */
 bool kpkeys_modules_are_entered(void);

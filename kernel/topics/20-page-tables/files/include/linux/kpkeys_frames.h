@@ -16,7 +16,8 @@
  * @KPKEYS_FRAME_STATE: state of the protection
  * @KPKEYS_FRAME_SECRET: hidden memory
  * @KPKEYS_FRAME_READONLY: text or read-only data of the kernel
- * @KPKEYS_FRAME_MODULE: of a module, or compiled code, until that is released
+ * @KPKEYS_FRAME_MODULE: of a module, or compiled code, until that is released; see
+ *	KPKEYS_FRAME_COMING
  * @KPKEYS_FRAME_LEAVING: the same, when nothing should map it any more
  * @KPKEYS_FRAME_KERNEL_TABLE: a page table by which the kernel finds its memory
  */
@@ -79,6 +80,9 @@ static __always_inline bool kpkeys_frame_is_table(enum kpkeys_frame frame)
 #define KPKEYS_KERNEL_TABLE(level, link)				\
 	(KPKEYS_FRAME_KERNEL_TABLE | (level) << 3 | (link) << 6)
 
+/* Of a module, and nobody can write it; but who could before is still looked for. */
+#define KPKEYS_FRAME_COMING	(KPKEYS_FRAME_MODULE | KPKEYS_LINK_CLAIMED << 6)
+
 /**
  * struct kpkeys_frames - the table of frames; read-only after init
  * @page: its pages, in keyed memory as the pages are; one of zeros for holes
@@ -109,6 +113,14 @@ static __always_inline u8 kpkeys_frame_byte(unsigned long pfn)
 static __always_inline enum kpkeys_frame kpkeys_frame(unsigned long pfn)
 {
 	return kpkeys_frame_byte(pfn) & KPKEYS_FRAME_KIND;
+}
+
+/* May the kernel run it, or believe it as its own data that cannot be written? */
+static __always_inline bool kpkeys_frame_is_text(unsigned long pfn)
+{
+	u8 frame = kpkeys_frame_byte(pfn);
+
+	return frame == KPKEYS_FRAME_READONLY || frame == KPKEYS_FRAME_MODULE;
 }
 
 /**

@@ -25,11 +25,13 @@ struct task_struct;
  * struct kpkeys_root - record of a root, in a page of the pool
  * @mm: whose it is, or NULL: free; kpkeys_no_root: of an mm that is gone
  * @pgd: the root, or the number of the next free record
+ * @since: when the mm is gone, which keying CPUs must have seen, or 0
  * @next: number of the next one in the chain of @mm, or 0
  */
 struct kpkeys_root {
 	struct mm_struct	*mm;
 	pgd_t			*pgd;
+	s64			since;
 	unsigned int		next;
 } __aligned(32);
 

@@ -46,6 +46,23 @@ static __always_inline int late_cpu(const s64 *nr)
 	return -1;
 }
 
+/* Has every CPU seen that many keyings, and left the sections of before? */
+static __always_inline bool have_seen(const s64 *nr)
+{
+	return late_cpu(nr) < 0 || kpkeys_state.mode == KPKEYS_AUDIT;
+}
+
+/*
+ * What CPUs will have seen when they were asked from now on. In a section, behind what
+ * they are to find then: that this was before they were asked is known by the number,
+ * and not by a lock in ordinary memory that keeps others from asking.
+ */
+static __always_inline s64 next_keying(void)
+{
+	/* In order with what is ahead of it; and no barrier that uses the stack. */
+	return atomic64_add_return(0, &kpkeys_state.keyings) + 1;
+}
+
 static __always_inline int late_for_keys(void)
 {
 	return late_cpu(&kpkeys_state.keyings.counter);
@@ -54,7 +71,7 @@ static __always_inline int late_for_keys(void)
 /* kpkeys_in_force(), in line */
 static __always_inline bool are_in_force(void)
 {
-	return late_for_keys() < 0 || kpkeys_state.mode == KPKEYS_AUDIT;
+	return have_seen(&kpkeys_state.keyings.counter);
 }
 
 static __always_inline struct kpkeys_arrivals *arrivals(void)
@@ -65,6 +82,17 @@ static __always_inline struct kpkeys_arrivals *arrivals(void)
 static __always_inline bool is_complete(void)
 {
 	return READ_ONCE(arrivals()->next) == kpkeys_frames.nr * KPKEYS_FRAMES_PER_PAGE;
+}
+
+/**
+ * kpkeys_modules_are_sound - were all entries asked, and is none that should not be?
+ *
+ * Ask this inside the guard that believes it.
+ */
+static __always_inline bool kpkeys_modules_are_sound(void)
+{
+	return arrivals()->modules && is_complete() && have_seen(&arrivals()->keyed) &&
+	       !(arrivals()->mapped & KPKEYS_MODULES);
 }
 
 /**

@@ -72,15 +72,6 @@ bool kpkeys_in_force(void)
 	return are_in_force();
 }
 
-/**
- * kpkeys_have_flushed - did every CPU forget what it knew of mappings?
- * @nr: since when, as kpkeys_nr_keyings() said
- */
-bool kpkeys_have_flushed(s64 nr)
-{
-	return late_cpu(&nr) < 0;
-}
-
 static void report_late(int cpu)
 {
 	raw_cpu_inc(kpkeys_counters.violations);

@@ -46,38 +46,39 @@ late_initcall(run_text_only);
 /* ---- they come ---- */
 
 /* Returns whether the search has to look for what leads to it. */
-static noinline __flatten bool enter(unsigned long pfn)
+static bool begin_to_come(unsigned long addr, unsigned int nr)
+{
+	bool begun = false;
+
+	for (; nr; nr--, addr += PAGE_SIZE)
+		begun |= kpkeys_arrivals_come(PHYS_PFN(arch_kpkeys_phys(addr)));
+	return begun;
+}
+
+/* By what the search found: whatever a stack says of that, no other page is run. */
+static noinline __flatten void settle(unsigned long pfn)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
-	return pfn && kpkeys_change_frame_now(pfn, KPKEYS_FRAME_ORDINARY,
-					      KPKEYS_FRAME_MODULE);
+	if (kpkeys_modules_are_sound() || kpkeys_state.mode == KPKEYS_AUDIT)
+		kpkeys_change_frame_now(pfn, KPKEYS_FRAME_COMING, KPKEYS_FRAME_MODULE);
+	else
+		kpkeys_change_frame_now(pfn, KPKEYS_FRAME_COMING, KPKEYS_FRAME_ORDINARY);
 }
 
-static bool enter_all(unsigned long addr, unsigned int nr)
+static void settle_all(unsigned long addr, unsigned int nr)
 {
-	bool entered = false;
-
 	for (; nr; nr--, addr += PAGE_SIZE)
-		entered |= enter(PHYS_PFN(arch_kpkeys_phys(addr)));
-	return entered;
+		settle(PHYS_PFN(arch_kpkeys_phys(addr)));
 }
 
 static bool is_known(unsigned long addr, unsigned int nr)
 {
 	for (; nr; nr--, addr += PAGE_SIZE)
-		if (kpkeys_frame(PHYS_PFN(arch_kpkeys_phys(addr))) !=
+		if (kpkeys_frame_byte(PHYS_PFN(arch_kpkeys_phys(addr))) !=
 		    KPKEYS_FRAME_MODULE)
 			return false;
 	return true;
-}
-
-/* Returns false if something can write what came, or may know how to. */
-static bool search(void)
-{
-	kpkeys_arrivals_add_modules();
-	kpkeys_arrivals_search();
-	return kpkeys_modules_are_sound();
 }
 
 int __kpkeys_text_came(unsigned long addr, unsigned int nr)
@@ -88,8 +89,11 @@ int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 		return 0;
 	kpkeys_arrivals_expect();
 	kpkeys_arrivals_begin();
-	if (enter_all(addr, nr))
-		writable = !search();
+	if (begin_to_come(addr, nr)) {
+		kpkeys_arrivals_search();
+		writable = !kpkeys_modules_are_sound();
+		settle_all(addr, nr);
+	}
 	kpkeys_arrivals_end();
 	kpkeys_arrivals_settle();
 	if (!writable && is_known(addr, nr))
@@ -182,7 +186,7 @@ bool __kpkeys_text_leaves(struct page **pages, unsigned int nr)
 	kpkeys_arrivals_expect();
 	kpkeys_arrivals_begin();
 	if (begin_all(pages, nr)) {
-		search();
+		kpkeys_arrivals_search();
 		left = have_left(pages, nr);
 	}
 	kpkeys_arrivals_end();

@@ -149,16 +149,14 @@ static bool may_come(unsigned long site, unsigned long code)
 static bool is_constant(unsigned long addr)
 {
 	struct kpkeys_leaf leaf;
-	enum kpkeys_frame frame;
 
 	/* There compiled filters cannot be run, which have constants of user space. */
 	if (kpkeys_is_linear((void *)addr))
 		return false;
 	if (!arch_kpkeys_leaf(addr, &leaf) || !leaf.constant)
 		return false;
-	frame = kpkeys_frame(PHYS_PFN(leaf.phys));
-	return frame == (kpkeys_modules_are_entered() ? KPKEYS_FRAME_MODULE :
-							KPKEYS_FRAME_ORDINARY);
+	return kpkeys_frame_byte(PHYS_PFN(leaf.phys)) ==
+	       (kpkeys_modules_are_entered() ? KPKEYS_FRAME_MODULE : KPKEYS_FRAME_ORDINARY);
 }
 
 /* Those of a module, when it has been loaded: by each mapping of them. */

@@ -343,6 +343,8 @@ static __always_inline void kpkeys_depot_put(void *page)
 	struct kpkeys_region *region = kpkeys_find_region(page);
 	int nid = region ? region->nid : page_to_nid(virt_to_page(page));
 
+	/* Its number anew, rather than kept on the stack. */
+	kpkeys_reread(page);
 	if (!kpkeys_page_is_free(page)) {
 		kpkeys_note_error("page that is not free", page);
 		return;

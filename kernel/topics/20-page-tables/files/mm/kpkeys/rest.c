@@ -54,8 +54,7 @@ void kpkeys_begin_rest(void)
 static __always_inline bool has_rested(struct kpkeys_node *node)
 {
 	if (!node->rested)
-		node->rested = late_cpu(&node->since) < 0 ||
-			       kpkeys_state.mode == KPKEYS_AUDIT;
+		node->rested = have_seen(&node->since);
 	return node->rested;
 }
 

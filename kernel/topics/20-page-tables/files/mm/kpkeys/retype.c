@@ -90,6 +90,21 @@ static __always_inline bool has_begun(void)
 	return arrivals()->next || arrivals()->entry;
 }
 
+/* In a section, behind what is to be searched for. */
+static __always_inline void ask_anew(void)
+{
+	arrivals()->since = next_keying();
+	arrivals()->asked = false;
+}
+
+/* In a section. Who found these frames ordinary has written his entry. */
+static __always_inline bool were_asked(void)
+{
+	if (!arrivals()->asked)
+		arrivals()->asked = have_seen(&arrivals()->since);
+	return arrivals()->asked;
+}
+
 /**
  * kpkeys_arrivals_begin - nothing comes yet
  *
@@ -109,6 +124,7 @@ __flatten void kpkeys_arrivals_begin(void)
 	arrivals()->end = 0;
 	arrivals()->mapped = 0;
 	arrivals()->modules = arrivals()->leaving;
+	ask_anew();
 	end_step();
 }
 
@@ -131,6 +147,7 @@ static __always_inline int add(unsigned long pfn, unsigned int nr)
 	arrivals()->nr = i + 1;
 	arrivals()->start = min(arrivals()->start, pfn);
 	arrivals()->end = max(arrivals()->end, pfn + nr);
+	ask_anew();
 	return 0;
 }
 
@@ -166,18 +183,30 @@ noinline __flatten int kpkeys_arrivals_add(const void *addr, unsigned int nr,
 }
 
 /**
- * kpkeys_arrivals_add_modules - look for what leads to pages of modules, too
+ * kpkeys_arrivals_come - look for what leads to a page that is to be a module's
+ * @pfn: its page frame
  *
- * Not if the search has begun, as where the lock is forged: they are not sound
- * then, and do not leave.
+ * Not if the search has begun, as where the lock is forged: it may have been past
+ * what leads to it.
+ *
+ * Return: whether it is looked for.
  */
-__flatten void kpkeys_arrivals_add_modules(void)
+noinline __flatten bool kpkeys_arrivals_come(unsigned long pfn)
 {
+	bool comes;
+
 	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
 	wait_for_step();
-	if (!has_begun())
+	comes = pfn && !has_begun() &&
+		kpkeys_change_frame_now(pfn, KPKEYS_FRAME_ORDINARY,
+					KPKEYS_FRAME_COMING);
+	if (comes) {
 		arrivals()->modules = true;
+		ask_anew();
+	}
 	end_step();
+	return comes;
 }
 
 /**
@@ -198,20 +227,13 @@ noinline __flatten bool kpkeys_arrivals_leave(unsigned long pfn)
 	leaves = !has_begun() &&
 		 kpkeys_change_frame_now(pfn, KPKEYS_FRAME_MODULE,
 					 KPKEYS_FRAME_LEAVING);
-	if (leaves)
+	if (leaves) {
 		arrivals()->leaving++;
+		arrivals()->modules = true;
+		ask_anew();
+	}
 	end_step();
 	return leaves;
-}
-
-/**
- * kpkeys_modules_are_sound - were all entries asked, and is none that should not be?
- */
-bool kpkeys_modules_are_sound(void)
-{
-	return arrivals()->modules && is_complete() &&
-	       kpkeys_have_flushed(arrivals()->keyed) &&
-	       !(arrivals()->mapped & KPKEYS_MODULES);
 }
 
 /* ---- the search ---- */
@@ -384,13 +406,13 @@ static noinline __flatten bool search_some(unsigned long round)
 		return false;
 	kpkeys_keep(given, round);
 	kpkeys_keep(nr, STEPS);
-	kpkeys_keep(done, false);
+	kpkeys_keep(done, !were_asked());
 	while (!kpkeys_kept(done) && kpkeys_kept(nr) && is_round(kpkeys_kept(given))) {
 		kpkeys_keep(done, !search_on());
 		kpkeys_keep(nr, kpkeys_kept(nr) - 1);
 	}
 	end_step();
-	return kpkeys_kept(done);
+	return kpkeys_kept(done) && arrivals()->asked;
 }
 
 static noinline __flatten bool is_misfit(unsigned long round)
@@ -411,7 +433,7 @@ static noinline __flatten void note_misfit(unsigned long round)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(round);
 	wait_for_step();
-	if (is_round(round)) {
+	if (is_round(round) && were_asked()) {
 		arrivals()->mapped |= misfits();
 		arrivals()->entry++;
 	}
@@ -457,7 +479,7 @@ void kpkeys_arrivals_search(void)
 	if (!kpkeys_ask_cpus())
 		return;
 	kpkeys_event(&kpkeys_events.retype_scans);
-	while (is_round(round)) {
+	while (is_round(round) && have_seen(&arrivals()->since)) {
 		if (search_some(round))
 			judge(round);
 		cond_resched();

@@ -20,6 +20,7 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "arrivals.h"
 #include "depot.h"
 #include "internal.h"
 #include "links.h"
@@ -126,6 +127,7 @@ static __always_inline void push_root(unsigned int nr)
 	struct kpkeys_root *root = __kpkeys_root_at(nr);
 
 	root->mm = NULL;
+	root->since = 0;
 	root->pgd = (pgd_t *)(unsigned long)kpkeys_roots.free;
 	kpkeys_roots.free = nr;
 }
@@ -134,21 +136,32 @@ static __always_inline void push_root(unsigned int nr)
 
 #define MANY_GONE	16
 
-/* What a record says instead of an mm: nobody has it, and CPUs were asked. */
+/* What a record says instead of an mm: nobody has it. */
 #define NOBODY	((struct mm_struct *)kpkeys_no_root)
-#define ASKED	((struct mm_struct *)(kpkeys_no_root + 1))
 
 static unsigned int nr_records(void)
 {
 	return READ_ONCE(kpkeys_roots.nr_pages) * ROOTS_PER_PAGE;
 }
 
-static bool says(unsigned int page, const struct mm_struct *mm)
+static __always_inline bool is_new(const struct kpkeys_root *root)
+{
+	return READ_ONCE(root->mm) == NOBODY && !READ_ONCE(root->since);
+}
+
+/* Each CPU has said since then that it runs on another root. */
+static __always_inline bool is_left(const struct kpkeys_root *root)
+{
+	return READ_ONCE(root->mm) == NOBODY && READ_ONCE(root->since) &&
+	       have_seen(&root->since);
+}
+
+static __always_inline bool has_record(unsigned int page, bool (*is)(const struct kpkeys_root *))
 {
 	unsigned int i;
 
 	for (i = 0; i < ROOTS_PER_PAGE; i++)
-		if (READ_ONCE(__kpkeys_root_at(number(page, i))->mm) == mm)
+		if (is(__kpkeys_root_at(number(page, i))))
 			return true;
 	return false;
 }
@@ -159,29 +172,16 @@ static noinline __flatten void ask_for(unsigned int page)
 	struct kpkeys_root *root;
 	unsigned int i;
 
-	if (!says(page, NOBODY))
+	if (!has_record(page, is_new))
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(page);
 	for (i = 0; i < ROOTS_PER_PAGE; i++) {
 		root = __kpkeys_root_at(number(page, i));
-		if (root->mm == NOBODY &&
+		if (is_new(root) &&
 		    kpkeys_frame_byte(kpkeys_linear_pfn(root->pgd)) == GONE)
-			root->mm = ASKED;
+			root->since = next_keying();
 	}
-}
-
-static noinline void ask_again(unsigned int nr)
-{
-	struct kpkeys_root *root = __kpkeys_root_at(nr);
-
-	if (root->mm != ASKED)
-		return;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(nr);
-	root = __kpkeys_root_at(nr);
-	if (root->mm == ASKED)
-		root->mm = NOBODY;
 }
 
 /* Returns false if a CPU still runs on it: it is lost. */
@@ -200,29 +200,30 @@ static __always_inline bool bury_pages(void *pgd)
 	return true;
 }
 
+static __always_inline bool bury_root(unsigned int nr)
+{
+	pgd_t *pgd = __kpkeys_root_at(nr)->pgd;
+
+	kpkeys_keep(nr, kpkeys_kept(nr) - 1);
+	kpkeys_state.roots_gone--;
+	push_root(nr);
+	return bury_pages(pgd);
+}
+
 /* With the lock, some of a page of records. Returns a root that a CPU runs on. */
 static noinline __flatten pgd_t *bury_locked(unsigned int page)
 {
-	unsigned int i;
-	struct kpkeys_root *root;
-	pgd_t *pgd;
-
 	guard(kpkeys_hardened_pgtables)();
 	/* Not before: the stack may have been changed while the lock was waited for. */
 	kpkeys_reread(page);
-	kpkeys_keep(given, page);
+	kpkeys_keep(given, number(page, 0));
 	kpkeys_keep(nr, MANY_GONE);
-	for (i = 0; i < ROOTS_PER_PAGE && kpkeys_kept(nr); i++) {
-		root = __kpkeys_root_at(number(kpkeys_kept(given), i));
-		pgd = root->pgd;
-		if (root->mm != ASKED)
-			continue;
-		kpkeys_keep(nr, kpkeys_kept(nr) - 1);
-		kpkeys_state.roots_gone--;
-		push_root(number(kpkeys_kept(given), i));
-		if (!bury_pages(pgd))
-			return pgd;
-	}
+	do {
+		if (is_left(__kpkeys_root_at(kpkeys_kept(given))) &&
+		    !bury_root(kpkeys_kept(given)))
+			return (pgd_t *)(kpkeys_kept(end) - KPKEYS_ROOT_SIZE);
+		kpkeys_keep(given, kpkeys_kept(given) + sizeof(struct kpkeys_root));
+	} while (kpkeys_kept(nr) && kpkeys_kept(given) % PAGE_SIZE);
 	return NULL;
 }
 
@@ -230,7 +231,7 @@ static void bury(unsigned int page)
 {
 	pgd_t *pgd;
 
-	while (says(page, ASKED)) {
+	while (has_record(page, is_left)) {
 		pgd = NULL;
 		scoped_guard(raw_spinlock_irqsave, &roots_lock)
 			pgd = bury_locked(page);
@@ -238,14 +239,6 @@ static void bury(unsigned int page)
 		if (pgd)
 			kpkeys_refuse_quietly("free", "a root that a CPU runs on", pgd);
 	}
-}
-
-static void visit_records(void (*fn)(unsigned int nr))
-{
-	unsigned int i;
-
-	for (i = 0; i < nr_records(); i++)
-		fn(number(i / ROOTS_PER_PAGE, i % ROOTS_PER_PAGE));
 }
 
 static void visit_pages(void (*fn)(unsigned int page))
@@ -256,6 +249,7 @@ static void visit_pages(void (*fn)(unsigned int page))
 		fn(page);
 }
 
+/* One flush is enough for all. Who forges it has CPUs asked more often. */
 static DEFINE_MUTEX(bury_lock);
 
 /**
@@ -270,10 +264,8 @@ void kpkeys_bury_roots(void)
 	guard(mutex)(&bury_lock);
 	visit_pages(ask_for);
 	kpkeys_begin_rest();
-	if (kpkeys_ask_cpus())
-		visit_pages(bury);
-	else
-		visit_records(ask_again);
+	kpkeys_ask_cpus();
+	visit_pages(bury);
 	kpkeys_end_rest();
 }
 
@@ -393,7 +385,7 @@ static struct kpkeys_root *search(const struct mm_struct *mm, unsigned int *nr)
 
 static bool is_live(const struct kpkeys_root *root)
 {
-	return root->mm && root->mm != NOBODY && root->mm != ASKED;
+	return root->mm && root->mm != NOBODY;
 }
 
 /**

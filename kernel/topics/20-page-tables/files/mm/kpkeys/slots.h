@@ -74,7 +74,7 @@ static __always_inline bool leads_to_the_same(u64 old, u64 value, int level)
 /* What the kernel may run, that is. */
 static __always_inline bool kpkeys_are_text(unsigned long pfn, unsigned long nr)
 {
-	while (nr && kpkeys_frame_is_constant(kpkeys_frame(pfn))) {
+	while (nr && kpkeys_frame_is_text(pfn)) {
 		pfn++;
 		nr--;
 	}

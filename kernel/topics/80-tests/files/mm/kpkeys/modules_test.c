@@ -18,6 +18,7 @@
 
 #include "arrivals.h"
 #include "internal.h"
+#include "tables.h"
 
 static void *text;
 static struct page *page;
@@ -122,7 +123,32 @@ static void test_writable_page_is_no_text(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, alias);
 	KUNIT_EXPECT_EQ(test, text_comes(), -EPERM);
 	KUNIT_EXPECT_FALSE(test, is_run(text));
+	/* Whoever was told that, and whatever his stack says by then. */
+	set_memory_rox((unsigned long)text, 1);
+	KUNIT_EXPECT_FALSE(test, is_run(text));
 	vunmap(alias);
+}
+
+static void turn_back(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_change_frame_now(page_to_pfn(page), KPKEYS_FRAME_COMING,
+				KPKEYS_FRAME_ORDINARY);
+}
+
+/* It is not written any more, and who can is still looked for. */
+static void test_text_that_comes_is_not_run(struct kunit *test)
+{
+	set_memory_ro((unsigned long)text, 1);
+	kpkeys_arrivals_begin();
+	KUNIT_EXPECT_TRUE(test, kpkeys_arrivals_come(page_to_pfn(page)));
+	KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_MODULE);
+	set_memory_rox((unsigned long)text, 1);
+	KUNIT_EXPECT_FALSE(test, is_run(text));
+	set_memory_rw((unsigned long)text, 1);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(text, "", 1), -EFAULT);
+	kpkeys_arrivals_end();
+	turn_back();
 }
 
 static void test_pages_of_other_kinds_are_no_text(struct kunit *test)
@@ -191,7 +217,6 @@ static void test_search_that_began_finds_no_text(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, text_comes(), 0);
 	kpkeys_arrivals_begin();
 	kpkeys_arrivals_search();
-	kpkeys_arrivals_add_modules();
 	KUNIT_EXPECT_FALSE(test, kpkeys_modules_are_sound());
 	KUNIT_EXPECT_FALSE(test, kpkeys_modules_may_leave());
 	KUNIT_EXPECT_FALSE(test, kpkeys_arrivals_leave(page_to_pfn(page)));
@@ -199,17 +224,28 @@ static void test_search_that_began_finds_no_text(struct kunit *test)
 	kpkeys_arrivals_end();
 }
 
+static void test_search_that_began_is_for_no_text(struct kunit *test)
+{
+	kpkeys_arrivals_begin();
+	kpkeys_arrivals_search();
+	KUNIT_EXPECT_FALSE(test, kpkeys_arrivals_come(page_to_pfn(page)));
+	KUNIT_EXPECT_EQ(test, frame(), KPKEYS_FRAME_ORDINARY);
+	kpkeys_arrivals_end();
+}
+
 /* A CPU may know how to write it by a mapping that is gone. */
 static void test_text_is_sound_behind_a_flush(struct kunit *test)
 {
+	set_memory_ro((unsigned long)text, 1);
 	kpkeys_arrivals_begin();
-	kpkeys_arrivals_add_modules();
+	KUNIT_EXPECT_TRUE(test, kpkeys_arrivals_come(page_to_pfn(page)));
 	kpkeys_arrivals_search();
 	KUNIT_EXPECT_TRUE(test, kpkeys_modules_are_sound());
 	scoped_guard(kpkeys_hardened_pgtables)
 		kpkeys_state.arrivals.keyed = kpkeys_nr_keyings() + 1;
 	KUNIT_EXPECT_FALSE(test, kpkeys_modules_are_sound());
 	kpkeys_arrivals_end();
+	turn_back();
 }
 
 #ifdef CONFIG_KPROBES
@@ -275,11 +311,13 @@ static struct kunit_case modules_cases[] = {
 	KUNIT_CASE(test_text_is_not_made_writable),
 	KUNIT_CASE(test_text_is_not_mapped_writable),
 	KUNIT_CASE(test_writable_page_is_no_text),
+	KUNIT_CASE(test_text_that_comes_is_not_run),
 	KUNIT_CASE(test_pages_of_other_kinds_are_no_text),
 	KUNIT_CASE(test_mapped_text_stays),
 	KUNIT_CASE(test_text_leaves),
 	KUNIT_CASE(test_text_leaves_while_others_key),
 	KUNIT_CASE(test_search_that_began_finds_no_text),
+	KUNIT_CASE(test_search_that_began_is_for_no_text),
 #ifdef CONFIG_KPROBES
 	KUNIT_CASE(test_slots_of_probes_are_text),
 #endif

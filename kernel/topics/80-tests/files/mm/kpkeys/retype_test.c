@@ -147,6 +147,33 @@ static void test_pages_arrive_behind_a_flush(struct kunit *test)
 	kpkeys_block_free(addr, NR);
 }
 
+static void ask_since(s64 nr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_state.arrivals.since = nr;
+}
+
+/* As if another one, who holds the same lock, had added them behind the asking. */
+static void test_search_waits_for_later_sections(struct kunit *test)
+{
+	void *addr = page_address(new_block(test));
+	s64 since;
+
+	key(test, addr);
+	kpkeys_arrivals_begin();
+	kpkeys_flush();
+	KUNIT_ASSERT_EQ(test, add(addr, 1), 0);
+	since = kpkeys_state.arrivals.since;
+	ask_since(S64_MAX);
+	kpkeys_arrivals_search();
+	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, NR));
+	ask_since(since);
+	kpkeys_arrivals_search();
+	KUNIT_EXPECT_TRUE(test, kpkeys_has_arrived(addr, NR));
+	kpkeys_arrivals_end();
+	kpkeys_block_free(addr, NR);
+}
+
 static void test_mapped_page_does_not_arrive(struct kunit *test)
 {
 	struct page *block = new_block(test), *last = block + NR - 1;
@@ -333,6 +360,7 @@ static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_unmapped_pages_arrive),
 	KUNIT_CASE(test_moved_pages_do_not_arrive),
 	KUNIT_CASE(test_pages_arrive_behind_a_flush),
+	KUNIT_CASE(test_search_waits_for_later_sections),
 	KUNIT_CASE(test_mapped_page_does_not_arrive),
 	KUNIT_CASE(test_page_with_its_key_does_not_arrive),
 	KUNIT_CASE(test_all_below_an_entry_are_mapped),

@@ -308,6 +308,28 @@ static void test_root_is_freed_when_left(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kpkeys_table_is_free(pgd));
 }
 
+static void ask_since(struct kpkeys_root *root, s64 nr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	root->since = nr;
+}
+
+/* As if another one, who holds the same mutex, had it marked behind the asking. */
+static void test_root_is_not_freed_by_an_older_asking(struct kunit *test)
+{
+	struct kpkeys_root *root = __kpkeys_root_at(mm->kpkeys_root);
+	pgd_t *pgd = mm->pgd;
+
+	mmdrop(mm);
+	mm = NULL;
+	ask_since(root, S64_MAX);
+	kpkeys_bury_roots();
+	KUNIT_EXPECT_TRUE(test, kpkeys_root_is_gone(pgd));
+	ask_since(root, 0);
+	kpkeys_bury_roots();
+	KUNIT_EXPECT_TRUE(test, kpkeys_table_is_free(pgd));
+}
+
 #ifdef CONFIG_ARM64
 static int hits;
 
@@ -367,6 +389,7 @@ static struct kunit_case roots_cases[] = {
 	KUNIT_CASE(test_second_root),
 	KUNIT_CASE(test_root_in_use_is_not_freed),
 	KUNIT_CASE(test_root_is_freed_when_left),
+	KUNIT_CASE(test_root_is_not_freed_by_an_older_asking),
 	KUNIT_CASE(test_many_records),
 	{}
 };
