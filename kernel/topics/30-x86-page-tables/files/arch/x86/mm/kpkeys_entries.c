@@ -5,7 +5,9 @@
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
+#include <linux/cpumask.h>
 #include <linux/export.h>
+#include <linux/init.h>
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
@@ -14,6 +16,7 @@
 #include <linux/pgtable.h>
 #include <linux/printk.h>
 
+#include <asm/espfix.h>
 #include <asm/kpkeys_leaf.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/sections.h>
@@ -470,13 +473,26 @@ void kpkeys_clone_pgd_range(pgd_t *to, const pgd_t *from, unsigned int nr)
 	clone_range(to, from, nr, false);
 }
 
+/*
+ * What is keyed has one address of the kernel. So an entry that leads to it has another
+ * place in other top-level tables only, and the same one, once the kernel's are made.
+ */
+static __always_inline bool is_same_place(int level)
+{
+	bool made = kpkeys_top_has_twin() ? kpkeys_state.are_copied : kpkeys_processes_run;
+
+	return !made ||
+	       (level == KPKEYS_LEVEL_PGD && offset_in_page(kpkeys_kept(entry)) ==
+					     offset_in_page(kpkeys_kept(source)));
+}
+
 /* Of what is kept, in the section. */
 static __always_inline bool may_copy(void)
 {
 	unsigned long from = slot_pfn(kpkeys_kept(source));
 	int level = level_of_linked(slot_pfn(kpkeys_kept(entry)));
 
-	return level && level == level_of_linked(from) &&
+	return level && level == level_of_linked(from) && is_same_place(level) &&
 	       kpkeys_frame(from) == KPKEYS_FRAME_KERNEL_TABLE &&
 	       !kpkeys_loses(READ_ONCE(*kpkeys_kept(entry)), kpkeys_kept(value), level);
 }
@@ -527,6 +543,33 @@ void kpkeys_copy_entries(void *to, const void *from, unsigned int nr)
 		copy_entry(entry, source, false);
 	}
 }
+
+/**
+ * kpkeys_tables_are_copied - below the top no entry is copied any more
+ *
+ * Where both halves have tables of the kernel's, that is behind its last change of them.
+ */
+void kpkeys_tables_are_copied(void)
+{
+	if (!kpkeys_pgtables_enabled())
+		return;
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_state.are_copied = true;
+}
+
+#ifdef CONFIG_X86_ESPFIX64
+/* Its entries are at many places of a table, where none is copied to later. */
+static int __init make_espfix(void)
+{
+	int cpu;
+
+	if (kpkeys_pgtables_enabled())
+		for_each_possible_cpu(cpu)
+			init_espfix_ap(cpu);
+	return 0;
+}
+early_initcall(make_espfix);
+#endif
 
 /* Before there is a table of frames any page may be one. */
 static __always_inline bool is_new_pte_table(const void *table)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: which backend is chosen, and what only write protection does. */
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/pgtable.h>
 #include <linux/set_memory.h>
 #include <linux/string.h>
@@ -104,24 +105,61 @@ static void test_copy_writes_tables_only(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, to);
 	set_pte((pte_t *)from, __pte(16));
 	set_pte((pte_t *)from + 1, __pte(32));
-	/* A table of a process is nothing to copy from. */
-	kpkeys_copy_entries(to + 510, from, 2);
-	KUNIT_EXPECT_EQ(test, to[510], 0);
 	kpkeys_test_set_frame(from, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PTE,
 							KPKEYS_LINK_ONE));
-	kpkeys_copy_entries(to + 510, from, 2);
-	KUNIT_EXPECT_EQ(test, to[510], 16);
-	KUNIT_EXPECT_EQ(test, to[511], 32);
 	kpkeys_copy_entries(page, from, 2);
 	KUNIT_EXPECT_EQ(test, page[0], 0);
 	kpkeys_copy_entries(state, from, 1);
 	KUNIT_EXPECT_NE(test, *state, 16);
 	kpkeys_copy_entries(to + 511, from, 2);
-	KUNIT_EXPECT_EQ(test, to[511], 32);
+	KUNIT_EXPECT_EQ(test, to[511], 0);
 	kpkeys_copy_entries(parent + 2, from, 1);
 	KUNIT_EXPECT_TRUE(test, pmd_none(parent[2]));
 	free_table(parent, from);
 	free_table(parent + 1, to);
+}
+
+static void clear_raw(pgd_t *entry)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*entry, __pgd(0));
+}
+
+/* There a copy is at another address. */
+static bool copies_below(void)
+{
+	u64 *table = (u64 *)pgd_page_vaddr(init_mm.pgd[pgd_index(VMALLOC_START)]);
+	u64 *used = table, *empty = table;
+
+	while (!*used)
+		used++;
+	while (*empty)
+		empty++;
+	kpkeys_copy_entries(empty, used, 1);
+	return *empty;
+}
+
+/* An mm of the kernel's half alone, as if some of it were new. */
+static void test_copy_keeps_the_place(struct kunit *test)
+{
+	unsigned int nr = pgd_index(PAGE_OFFSET);
+	struct mm_struct *mm = mm_alloc();
+	pgd_t *from = init_mm.pgd, *to;
+
+	/* With isolation the last copies come behind KUnit. */
+	KPKEYS_TEST_REQUIRES(test, !kpkeys_top_has_twin());
+	KUNIT_ASSERT_NOT_NULL(test, mm);
+	to = mm->pgd;
+	clear_raw(to + nr);
+	kpkeys_copy_entries(to + nr, from + pgd_index(VMALLOC_START), 1);
+	KUNIT_EXPECT_TRUE(test, pgd_none(to[nr]));
+	/* A table of a process is nothing to copy from. */
+	kpkeys_copy_entries(from + nr, to + nr, 1);
+	KUNIT_EXPECT_FALSE(test, pgd_none(from[nr]));
+	KUNIT_EXPECT_FALSE(test, copies_below());
+	kpkeys_copy_entries(to + nr, from + nr, 1);
+	KUNIT_EXPECT_EQ(test, pgd_val(to[nr]), pgd_val(from[nr]));
+	mmdrop(mm);
 }
 
 static int label(pte_t *pte, unsigned long addr, void *data)
@@ -153,6 +191,7 @@ static void test_writable_is_unkeyed(struct kunit *test)
 static struct kunit_case backend_cases[] = {
 	KUNIT_CASE(test_callbacks_run_shut),
 	KUNIT_CASE(test_copy_writes_tables_only),
+	KUNIT_CASE(test_copy_keeps_the_place),
 	KUNIT_CASE(test_writable_is_unkeyed),
 	{}
 };

@@ -18,6 +18,7 @@ void kpkeys_setup_cpu(void);
 int kpkeys_set_memory(unsigned long addr, int numpages, pgprot_t set,
 		      pgprot_t clr, bool alias);
 void kpkeys_copy_entries(void *to, const void *from, unsigned int nr);
+void kpkeys_tables_are_copied(void);
 void kpkeys_unmap_freed_image(void);
 int kpkeys_unmap_image(unsigned long begin, unsigned long end);
 void kpkeys_flush_cpu(void *unused);
@@ -32,6 +33,7 @@ static inline void kpkeys_copy_entries(void *to, const void *from,
 	memcpy(to, from, nr * sizeof(pgd_t));
 }
 
+static inline void kpkeys_tables_are_copied(void) { }
 static inline void kpkeys_unmap_freed_image(void) { }
 static inline int kpkeys_unmap_image(unsigned long begin, unsigned long end)
 {
