@@ -107,6 +107,8 @@
 	X(jump_guard,		"jump-guard",		0)		\
 	X(jump_booting,		"jump-booting",		0)		\
 	X(smp_locks,		"smp-locks",		NEEDS_HOTPLUG)	\
+	X(bury_held,		"bury-held",		0)		\
+	X(text_behind,		"text-behind",		0)		\
 	X(fault_kernel_address,	"fault-kernel-address",	0)		\
 	X(zap_kernel_address,	"zap-kernel-address",	0)		\
 	X(direct_map_moved,	"direct-map-moved",	NEEDS_VICTIM)	\

@@ -200,6 +200,8 @@ def test_a_backend_has_its_own_scope_and_verdicts():
         (("pti",), Machine(pti=False), {}, ("pti",)),
         (("nopti",), Machine(pti=False), {}, ()),
         (("nopti",), Machine(pti=True), {}, ("nopti",)),
+        (("four-cpus",), Machine(cpus=4), {}, ()),
+        (("four-cpus",), Machine(cpus=3), {}, ("four-cpus",)),
         (("four-levels",), Machine(la57=False), {}, ()),
         (("four-levels",), Machine(), {}, ("four-levels",)),
         (("four-levels",), Machine(arch="arm64", la57=False), {}, ("four-levels",)),

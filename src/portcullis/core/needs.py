@@ -29,6 +29,7 @@ WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "pti": lambda machine, _: bool(machine.pti),
     "nopti": lambda machine, _: not machine.pti,
     "four-levels": lambda machine, _: machine.arch == "x86" and not machine.la57,
+    "four-cpus": lambda machine, _: machine.cpus >= 4,
     "smp": lambda machine, config: machine.cpus > 1 and config.get("CONFIG_SMP") == "y",
     "gbpages": _large_leaves,
     "text-pages": _text_pages,
