@@ -55,3 +55,17 @@ def test_the_costs_in_the_readme_are_those_of_the_figures():
     figures = "".join(path.read_text() for path in sorted((ROOT / "docs").glob("figures*.md")))
     assert len(costs) == 9
     assert [cost for cost in costs if f"| {cost}" not in figures] == []
+
+
+def prose(text: str) -> list[str]:
+    """Lines that are neither code nor a table's row."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE).splitlines()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").glob("*.md") if "figures" not in path.name)],
+    ids=str,
+)
+def test_lines_of_prose_fit(path):
+    assert [line for line in prose(path.read_text()) if len(line) > 120 and not line.startswith("|")] == []
