@@ -65,7 +65,7 @@ def prose(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "path",
     [*ROOT.glob("*.md"), *(path for path in (ROOT / "docs").glob("*.md") if "figures" not in path.name)],
-    ids=str,
+    ids=lambda path: path.name,
 )
 def test_lines_of_prose_fit(path):
     assert [line for line in prose(path.read_text()) if len(line) > 120 and not line.startswith("|")] == []
