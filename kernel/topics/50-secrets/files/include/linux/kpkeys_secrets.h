@@ -95,7 +95,7 @@ static __always_inline struct kpkeys_slot *kpkeys_slot_at(unsigned int slot)
 {
 	unsigned int chunk = slot / KPKEYS_CHUNK_SLOTS;
 
-	/* Pairs with the release in publish_chunks(). */
+	/* Pairs with the release in publish_chunk(). */
 	if (chunk >= smp_load_acquire(&kpkeys_slots.nr_chunks))
 		return NULL;
 	return kpkeys_slots.chunk[chunk] + slot % KPKEYS_CHUNK_SLOTS;

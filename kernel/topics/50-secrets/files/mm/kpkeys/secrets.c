@@ -27,6 +27,7 @@
 
 #define CHUNK_SIZE	(1UL << KPKEYS_CHUNK_SHIFT)
 #define CHUNK_ORDER	(KPKEYS_CHUNK_SHIFT - PAGE_SHIFT)
+#define CHUNK_PAGES	(1UL << CHUNK_ORDER)
 
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_secrets_key);
 EXPORT_SYMBOL_GPL(kpkeys_secrets_key);
@@ -180,7 +181,7 @@ static noinline __flatten unsigned int take_from(unsigned int chunk, const void 
 	guard(kpkeys_secret)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(owner);
-	/* Pairs with the release in publish_chunks(). */
+	/* Pairs with the release in publish_chunk(). */
 	if (chunk >= smp_load_acquire(&kpkeys_slots.nr_chunks))
 		return KPKEYS_NO_SLOT;
 	bit = claim_bit(used_bits(chunk));
@@ -196,7 +197,7 @@ static unsigned int take_slot(const void *owner)
 {
 	unsigned int chunk, nr, slot;
 
-	/* Pairs with the release in publish_chunks(). */
+	/* Pairs with the release in publish_chunk(). */
 	nr = smp_load_acquire(&kpkeys_slots.nr_chunks);
 	for (chunk = 0; chunk < nr; chunk++) {
 		if (atomic_read(&kpkeys_slots.nr_free[chunk]) <= 0)
@@ -208,56 +209,56 @@ static unsigned int take_slot(const void *owner)
 	return KPKEYS_NO_SLOT;
 }
 
-/* Whatever stood there was written without the key: it is not looked at. */
-static noinline __flatten int init_chunk(struct kpkeys_slot *chunk)
+/* In a section. What is one of the chunks already is none again, nor is a part of it. */
+static __always_inline bool is_new_chunk(const struct kpkeys_slot *chunk, unsigned int nr)
 {
+	if ((unsigned long)chunk % CHUNK_SIZE ||
+	    !kpkeys_are_new(chunk, CHUNK_PAGES, KPKEYS_PKEY_SECRET))
+		return false;
+	while (nr--)
+		if (kpkeys_slots.chunk[nr] == chunk)
+			return false;
+	return true;
+}
+
+/* Whatever stood there was written without the key: it is not looked at. */
+static noinline __flatten int publish_chunk(struct kpkeys_slot *chunk)
+{
+	unsigned int nr;
+
 	guard(kpkeys_secret)();
 	kpkeys_reread(chunk);
-	if (!kpkeys_has_arrived(chunk, CHUNK_SIZE / PAGE_SIZE))
+	nr = READ_ONCE(kpkeys_slots.nr_chunks);
+	if (nr >= KPKEYS_MAX_CHUNKS)
+		return -ENOSPC;
+	if (!kpkeys_has_arrived(chunk, CHUNK_PAGES))
 		return -EPERM;
-	if (!kpkeys_are_new(chunk, CHUNK_SIZE / PAGE_SIZE, KPKEYS_PKEY_SECRET))
+	if (!is_new_chunk(chunk, nr))
 		return -EEXIST;
 	kpkeys_clear_words(chunk, CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)chunk->data);
+	kpkeys_slots.nr_pages += CHUNK_PAGES;
+	kpkeys_slots.chunk[nr] = chunk;
+	atomic_set(&kpkeys_slots.nr_free[nr], KPKEYS_CHUNK_SLOTS - 1);
+	/* Whoever sees the number sees the chunk. */
+	smp_store_release(&kpkeys_slots.nr_chunks, nr + 1);
 	return 0;
 }
 
-static int init_chunks(void *addr, unsigned int order)
+static int publish_chunks(void *addr, unsigned int order)
 {
 	void *end = addr + (PAGE_SIZE << order);
 	int ret = 0;
 
+	if (READ_ONCE(kpkeys_slots.nr_chunks) + (end - addr) / CHUNK_SIZE > KPKEYS_MAX_CHUNKS)
+		return -ENOSPC;
 	for (; addr < end && !ret; addr += CHUNK_SIZE)
-		ret = init_chunk(addr);
+		ret = publish_chunk(addr);
 	if (ret == -EEXIST) {
 		kpkeys_freelist_error("new secrets", addr - CHUNK_SIZE);
 		kpkeys_freelist_report();
 	}
 	return ret;
-}
-
-static noinline __flatten int publish_chunks(void *addr, unsigned int order)
-{
-	unsigned int nr;
-	void *end;
-
-	guard(kpkeys_secret)();
-	kpkeys_reread(addr);
-	kpkeys_reread(order);
-	if (!kpkeys_has_arrived(addr, 1U << order))
-		return -EPERM;
-	end = addr + (PAGE_SIZE << order);
-	nr = READ_ONCE(kpkeys_slots.nr_chunks);
-	if (nr + (end - addr) / CHUNK_SIZE > KPKEYS_MAX_CHUNKS)
-		return -ENOSPC;
-	kpkeys_slots.nr_pages += 1UL << order;
-	for (; addr < end; addr += CHUNK_SIZE, nr++) {
-		kpkeys_slots.chunk[nr] = addr;
-		atomic_set(&kpkeys_slots.nr_free[nr], KPKEYS_CHUNK_SLOTS - 1);
-	}
-	/* Whoever sees the number sees the chunks. */
-	smp_store_release(&kpkeys_slots.nr_chunks, nr);
-	return 0;
 }
 
 /* What is no chunk keeps its key, and is nobody else's either. */
@@ -275,7 +276,7 @@ static int search_and_publish(void *addr, unsigned int order)
 	ret = kpkeys_arrivals_add(addr, 1U << order, KPKEYS_PKEY_SECRET);
 	if (!ret) {
 		kpkeys_arrivals_search();
-		ret = init_chunks(addr, order) ?: publish_chunks(addr, order);
+		ret = publish_chunks(addr, order);
 	}
 	kpkeys_arrivals_end();
 	return ret;
@@ -306,7 +307,7 @@ static int grow(gfp_t gfp)
 {
 	void *chunk, *block = NULL;
 
-	/* A hint, so that nothing is keyed in vain; publish_chunks() decides. */
+	/* A hint, so that nothing is keyed in vain; publish_chunk() decides. */
 	if (kpkeys_slots.nr_chunks == KPKEYS_MAX_CHUNKS)
 		return -ENOSPC;
 	gfp &= ~__GFP_ZERO;

@@ -116,6 +116,34 @@ static void test_table_of_chunks_has_an_end(struct kunit *test)
 	kpkeys_test_expect_clean(test);
 }
 
+/* As another one would that makes the same pages known. They are nobody's then. */
+static void forge_chunk_of_others(void *data, const void *addr, unsigned int nr,
+				  int pkey, int ret)
+{
+	if (current != grower || pkey != KPKEYS_PKEY_SECRET)
+		return;
+	guard(kpkeys_secret)();
+	kpkeys_slots.nr_pages += nr;
+	kpkeys_slots.chunk[kpkeys_slots.nr_chunks] = (void *)addr;
+	WRITE_ONCE(kpkeys_slots.nr_chunks, kpkeys_slots.nr_chunks + 1);
+}
+
+static void test_chunk_is_made_once(struct kunit *test)
+{
+	unsigned int nr = kpkeys_slots.nr_chunks, now, taken;
+
+	KPKEYS_TEST_REQUIRES(test, !register_trace_kpkeys_key(forge_chunk_of_others, NULL));
+	taken = alloc_by_growth(test);
+	now = READ_ONCE(kpkeys_slots.nr_chunks);
+	scoped_guard(kpkeys_secret)
+		WRITE_ONCE(kpkeys_slots.nr_chunks, nr);
+	unregister_trace_kpkeys_key(forge_chunk_of_others, NULL);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, now, nr + 1);
+	KUNIT_EXPECT_EQ(test, taken, KPKEYS_NO_SLOT);
+	kpkeys_test_expect_clean(test);
+}
+
 static int growth_test_init(struct kunit *test)
 {
 	KPKEYS_TEST_REQUIRES(test, kpkeys_secrets_enabled());
@@ -125,6 +153,7 @@ static int growth_test_init(struct kunit *test)
 static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(test_chunks_are_made_keyed),
 	KUNIT_CASE(test_table_of_chunks_has_an_end),
+	KUNIT_CASE(test_chunk_is_made_once),
 	{}
 };
 
