@@ -65,7 +65,7 @@ def test_ctrl_c_is_status_2_and_says_so(monkeypatch, capsys):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("portcullis.commands.fetch.fetch", interrupted)
+    monkeypatch.setattr("portcullis.commands.fetch.source_of", interrupted)
     assert main(["fetch"]) == 2
     assert "interrupted" in capsys.readouterr().err
 

@@ -135,7 +135,7 @@ def series(workspace, tmp_path, monkeypatch):
     for name in ("lab", "designs"):
         (workspace.kernel / f"configs/{name}.config").write_text("")
     source = sources.Source(tree, KernelVersion(6, 12, 7), fetched=True)
-    monkeypatch.setattr("portcullis.host.builder.fetch", lambda *_: source)
+    monkeypatch.setattr("portcullis.host.builder.fetch_kernel", lambda *_: source)
     return SeriesBuild(workspace, Commands(), BuildOptions())
 
 

@@ -76,7 +76,15 @@ def test_a_list_of_modules_looks_like_lsmods():
 
 
 def options(**given):
-    plain = {"lane": "default", "tree": None, "config": [], "base_config": None, "jobs": 1, "arch": "x86"}
+    plain = {
+        "lane": "default",
+        "tree": None,
+        "kernel": "6.12",
+        "config": [],
+        "base_config": None,
+        "jobs": 1,
+        "arch": "x86",
+    }
     return Namespace(**{**plain, **given})
 
 

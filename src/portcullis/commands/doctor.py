@@ -18,9 +18,10 @@ from pathlib import Path
 from portcullis.commands.options import add_json
 from portcullis.core.packages import Package, apt_line, parse_packages
 from portcullis.errors import ToolError
+from portcullis.host.newer import SUITES, newer_folder
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, table
-from portcullis.host.sources import PACKAGE, package_version
+from portcullis.host.sources import PACKAGE, kernel_version, package_version
 from portcullis.host.workspace import Workspace, free_mib
 
 PACKAGES = Path(__file__).parents[1] / "data" / "debian-packages.txt"
@@ -52,7 +53,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     packages = parse_packages(PACKAGES.read_text())
     lacking = [package for package in packages if not present(package)]
     checks = [_package_check(package, package in lacking) for package in packages]
-    checks += [_qemu(), _source(), _disk(workspace), _memory()]
+    checks += [_qemu(), _source(), *(_newer(workspace, kernel) for kernel in SUITES), _disk(workspace), _memory()]
     line = apt_line(lacking) if lacking else ""
     good = all(check.state != "missing" for check in checks)
     if options.json:
@@ -108,6 +109,17 @@ def _source() -> Check:
         known = False
     detail = "not installed, apt has it" if known else "apt does not know it: apt-get update, or give --tree"
     return Check("kernel source", "missing", f"{PACKAGE} {detail}")
+
+
+def _newer(workspace: Workspace, kernel: str) -> Check:
+    """A kernel that only --kernel asks for."""
+    folder = newer_folder(workspace, kernel)
+    there = (
+        f"{kernel_version(folder)}"
+        if folder.is_dir()
+        else f"./portcullis fetch --kernel {kernel}, from {SUITES[kernel]}"
+    )
+    return Check(f"kernel source {kernel}", "ok" if folder.is_dir() else "optional", f"{there}; x86-64 only")
 
 
 def _disk(workspace: Workspace) -> Check:

@@ -16,12 +16,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from portcullis.commands.options import add_json, add_tree
+from portcullis.commands.options import add_json, add_tree, source_of
 from portcullis.core.explain import Event, Explanation, explain
 from portcullis.errors import ToolError
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line
-from portcullis.host.sources import fetch, user_source
 from portcullis.host.workspace import Workspace
 
 
@@ -60,7 +59,7 @@ def _source_lines(workspace: Workspace, options: argparse.Namespace, found: Expl
         return {}
     if not options.vmlinux.is_file():
         raise ToolError(f"{options.vmlinux} is no file", "name the vmlinux of the kernel that wrote the log")
-    tree = user_source(options.tree) if options.tree else fetch(workspace, Commands())
+    tree = source_of(workspace, Commands(), options)
     script = tree.path / "scripts/faddr2line"
     places = {}
     for symbol in sorted({event.where.split(" ")[0] for event in found.events if event.kind == "access"}):

@@ -14,14 +14,13 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from portcullis.commands.options import add_dry_run, add_every_arch, add_topics, add_tree, selection_of
+from portcullis.commands.options import add_dry_run, add_every_arch, add_topics, add_tree, selection_of, source_of
 from portcullis.errors import ToolError
 from portcullis.host.coverletter import cover_letter
 from portcullis.host.exporting import Repository, split_author, steps_of, write_series
 from portcullis.host.hardening import make_plan, read_from
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_line
-from portcullis.host.sources import fetch, user_source
 from portcullis.host.workspace import Workspace
 
 AUTHOR = "Portcullis <portcullis@localhost>"
@@ -41,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Writes the series after every hook was tried on the source."""
-    source = user_source(options.tree) if options.tree else fetch(workspace, Commands())
+    source = source_of(workspace, Commands(), options)
     read = read_from(source.path)
     plan = make_plan(workspace, source.version, selection_of(options), read)
     outdir = options.outdir.expanduser().resolve()

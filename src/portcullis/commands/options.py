@@ -12,6 +12,10 @@ from portcullis.core.machine import AUTO, BACKENDS, MODES
 from portcullis.core.topics import ALL, KINDS, Selection
 from portcullis.errors import ToolError
 from portcullis.host.builder import BuildOptions
+from portcullis.host.newer import DEFAULT, KERNELS, fetch_kernel
+from portcullis.host.process import Commands
+from portcullis.host.sources import Source, user_source
+from portcullis.host.workspace import Workspace
 
 _VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*)=(.*)")
 _JOBS = re.compile(r"-?j(\d+)")
@@ -28,13 +32,20 @@ def add_dry_run(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tree(parser: argparse.ArgumentParser) -> None:
-    """--tree."""
-    parser.add_argument(
-        "--tree",
-        metavar="DIR",
-        type=Path,
-        help="your kernel source (never changed); default: the distribution's package",
+    """--tree and --kernel."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--tree", metavar="DIR", type=Path, help="your kernel source (never changed)")
+    which.add_argument(
+        "--kernel",
+        choices=KERNELS,
+        default=DEFAULT,
+        help=f"the kernel source of a package of Debian's (default: {DEFAULT})",
     )
+
+
+def source_of(workspace: Workspace, commands: Commands, options: argparse.Namespace) -> Source:
+    """The kernel source that --tree or --kernel asks for."""
+    return user_source(options.tree) if options.tree else fetch_kernel(workspace, commands, options.kernel)
 
 
 def add_arch(parser: argparse.ArgumentParser) -> None:
@@ -144,6 +155,7 @@ def build_options(options: argparse.Namespace) -> BuildOptions:
     return BuildOptions(
         lane=flavours[0] if flavours else options.lane,
         tree=options.tree,
+        kernel=options.kernel,
         fragments=tuple(path for path in configs if str(path) not in FLAVOURS),
         base_config=base_config and base_config.expanduser().resolve(),
         variables=variables,

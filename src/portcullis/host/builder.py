@@ -23,9 +23,10 @@ from portcullis.host.applying import kept_by_update, update_work_tree
 from portcullis.host.building import IDENTITY, environment, run_step
 from portcullis.host.flavour import flavour_config
 from portcullis.host.hardening import options_of, read_topics, topics_for
+from portcullis.host.newer import DEFAULT, fetch_kernel
 from portcullis.host.process import Commands
 from portcullis.host.screen import say, step
-from portcullis.host.sources import Source, fetch, user_source, work_copy
+from portcullis.host.sources import Source, user_source, work_copy
 from portcullis.host.workspace import Workspace, disk_full_explained, locked, write_whole
 
 BUILT_STAMP = "portcullis-built.json"
@@ -44,6 +45,7 @@ class BuildOptions:
 
     lane: str = "default"
     tree: Path | None = None
+    kernel: str = DEFAULT
     fragments: tuple[Path, ...] = ()
     base_config: Path | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -112,7 +114,7 @@ class Builder:
         """The pristine source."""
         if self.options.tree is not None:
             return user_source(self.options.tree)
-        return fetch(self.workspace, self.commands)
+        return fetch_kernel(self.workspace, self.commands, self.options.kernel)
 
     def tree_folder(self, source: Source) -> Path:
         """The folder that make compiles from; a fetched stock source is used as it is."""

@@ -81,11 +81,12 @@ def fetch(workspace: Workspace, commands: Commands, tarball: Path = TARBALL) -> 
             if commands.dry_run:
                 commands.capture(["tar", "--extract", "--xz", "--strip-components=1", "-f", tarball, "-C", target])
                 return Source(target, KernelVersion(6, 12), fetched=True)
-            _unpack(tarball, target)
+            unpack_source(tarball, target)
     return Source(target, kernel_version(target), fetched=True)
 
 
-def _unpack(tarball: Path, target: Path) -> None:
+def unpack_source(tarball: Path, target: Path) -> None:
+    """The kernel source of a package; an interrupted unpack leaves nothing."""
     if free_mib(target.parent) < NEEDED_MIB:
         raise ToolError(
             f"unpacking needs {NEEDED_MIB} MiB, {free_mib(target.parent)} MiB are free under {target.parent}",
