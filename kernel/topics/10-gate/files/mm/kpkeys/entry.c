@@ -194,13 +194,18 @@ static bool is_stepped(unsigned long from)
 	return !core_kernel_text(from) && is_kprobe_insn_slot(from);
 }
 
+static __always_inline unsigned long saved_ip(u8 n)
+{
+	return raw_cpu_read(kpkeys_cpu.regs[n][ARCH_KPKEYS_REGS_IP]);
+}
+
 /*
  * A handler may move the code to a fixup, or behind a trap. Not in line: what
  * follows depends on nothing that this may spill.
  */
 static noinline enum kpkeys_resume judge_regs(u8 n, const unsigned long *regs)
 {
-	unsigned long from = raw_cpu_read(kpkeys_cpu.regs[n][ARCH_KPKEYS_REGS_IP]);
+	unsigned long from = saved_ip(n);
 	unsigned long to = READ_ONCE(regs[ARCH_KPKEYS_REGS_IP]);
 	enum kpkeys_resume resume = KPKEYS_RESUME_SAME;
 
@@ -251,7 +256,7 @@ static __always_inline void check_regs(u8 n, const unsigned long *regs)
 	if (resume == KPKEYS_RESUME_SAME)
 		restore_regs(0);
 	else if (resume == KPKEYS_RESUME_NEXT)
-		restore_regs(ARCH_KPKEYS_TRAP_SIZE);
+		restore_regs(arch_kpkeys_trap_size(saved_ip(n)));
 }
 
 /**

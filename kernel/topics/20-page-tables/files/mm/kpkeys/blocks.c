@@ -10,6 +10,7 @@
 
 #include <linux/bitops.h>
 #include <linux/gfp.h>
+#include <linux/kpkeys_compat.h>
 #include <linux/kpkeys_force.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -47,7 +48,7 @@ static void *block_alloc(int nid, nodemask_t *nodes, gfp_t gfp,
 	struct page *page;
 
 	gfp &= ~(__GFP_ACCOUNT | __GFP_COMP | __GFP_HIGHMEM | __GFP_MOVABLE);
-	page = __alloc_pages(gfp, order, nid, nodes);
+	page = kpkeys_alloc_pages(gfp, order, nid, nodes);
 	if (!page)
 		return NULL;
 	split_page(page, order);

@@ -3,6 +3,7 @@
  * Parts of mprotect() and madvise() that are or surround a section: entries stay,
  * and change. For kernels without keys as well.
  */
+#include <linux/kpkeys_compat.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/ksm.h>
 #include <linux/memory-tiers.h>
@@ -43,7 +44,7 @@ static bool numa_keeps_pte(struct vm_area_struct *vma, unsigned long addr,
 
 	/* Also skip shared copy-on-write pages */
 	if (is_cow_mapping(vma->vm_flags) &&
-	    (folio_maybe_dma_pinned(folio) || folio_likely_mapped_shared(folio)))
+	    (folio_maybe_dma_pinned(folio) || folio_maybe_mapped_shared(folio)))
 		return true;
 
 	/*
@@ -85,8 +86,8 @@ static __always_inline pte_t changed_pte(pte_t pte, pgprot_t prot,
 {
 	pte = pte_modify(pte, prot);
 	if (flags & MM_CP_UFFD_WP)
-		return pte_mkuffd_wp(pte);
-	return flags & MM_CP_UFFD_WP_RESOLVE ? pte_clear_uffd_wp(pte) : pte;
+		return pte_mkuffd(pte);
+	return flags & MM_CP_UFFD_WP_RESOLVE ? pte_clear_uffd(pte) : pte;
 }
 
 static void sync_changed(struct ptes_change *change, pte_t *pte,
@@ -142,7 +143,7 @@ static __always_inline bool is_left(pte_t pte, unsigned long flags)
 {
 	if (flags & (MM_CP_UFFD_WP | MM_CP_UFFD_WP_RESOLVE))
 		return false;
-	return pte_none(pte) || !non_swap_entry(pte_to_swp_entry(pte));
+	return pte_none(pte) || softleaf_is_swap(softleaf_from_pte(pte));
 }
 
 /* How many of entries that belong together are noted? */

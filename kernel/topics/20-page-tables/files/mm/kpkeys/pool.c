@@ -23,7 +23,7 @@ static void clean(struct page *page)
 {
 	set_page_private(page, 0);
 	page->mapping = NULL;
-	page->index = 0;
+	page_ptdesc(page)->pt_index = 0;
 	INIT_LIST_HEAD(&page->lru);
 }
 

@@ -4,6 +4,7 @@
  * What runs in one does nothing but write entries; what it has to know of pages is
  * found ahead of it, and what it took is accounted for behind it.
  */
+#include <linux/kpkeys_compat.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/mm.h>
 #include <linux/swap.h>
@@ -137,7 +138,7 @@ void zap_put_back_ptes(struct mm_struct *mm, pte_t *pte, unsigned long addr,
 static __always_inline pte_t copied_pte(pte_t pte, unsigned long vm_flags)
 {
 	if (!pte_present(pte))
-		return vm_flags & VM_UFFD_WP ? pte : pte_swp_clear_uffd_wp(pte);
+		return vm_flags & VM_UFFD_WP ? pte : pte_swp_clear_uffd(pte);
 
 	/* If it's a COW mapping, write protect it both processes. */
 	if (is_cow_mapping(vm_flags) && pte_write(pte))
@@ -148,7 +149,7 @@ static __always_inline pte_t copied_pte(pte_t pte, unsigned long vm_flags)
 		pte = pte_mkclean(pte);
 	pte = pte_mkold(pte);
 
-	return vm_flags & VM_UFFD_WP ? pte : pte_clear_uffd_wp(pte);
+	return vm_flags & VM_UFFD_WP ? pte : pte_clear_uffd(pte);
 }
 
 static __always_inline bool is_skipped(unsigned long addr,
@@ -286,7 +287,7 @@ void copy_ptes(struct vm_area_struct *dst_vma, struct vm_area_struct *src_vma,
 static __always_inline pte_t moved_pte(pte_t pte, bool clear_uffd_wp)
 {
 	pte = pte_mksoft_dirty(pte);
-	return clear_uffd_wp ? pte_clear_uffd_wp(pte) : pte;
+	return clear_uffd_wp ? pte_clear_uffd(pte) : pte;
 }
 
 /**

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: levels, guards, and what runs inside a section. */
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/completion.h>
 #include <linux/console.h>
 #include <linux/interrupt.h>
@@ -127,9 +128,9 @@ static void test_lazy_mode_is_shut(struct kunit *test)
 {
 	int inside;
 
-	arch_enter_lazy_mmu_mode();
+	lazy_mmu_mode_enable();
 	inside = kpkeys_test_store();
-	arch_leave_lazy_mmu_mode();
+	lazy_mmu_mode_disable();
 	KUNIT_EXPECT_EQ(test, inside, -EFAULT);
 }
 

@@ -185,9 +185,10 @@ static int key_something(void *unused)
 	unsigned int i;
 
 	for (i = 0; !kthread_should_stop(); i++) {
-		if (i < 300)
-			scoped_guard(kpkeys_hardened_pgtables)
-				atomic64_inc(&kpkeys_state.keyings);
+		if (i < 300) {
+			guard(kpkeys_hardened_pgtables)();
+			atomic64_inc(&kpkeys_state.keyings);
+		}
 		udelay(100);
 		cond_resched();
 	}

@@ -5,6 +5,7 @@
  * while it runs.
  */
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/hrtimer.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/kpkeys_breakpoints.h>
@@ -86,8 +87,8 @@ static bool wait_for_timer(void)
 	bool kept;
 
 	done = 0;
-	hrtimer_init_on_stack(&timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	timer.function = change_frame;
+	hrtimer_setup_on_stack(&timer, change_frame, CLOCK_MONOTONIC,
+			       HRTIMER_MODE_REL_PINNED_HARD);
 	hrtimer_start(&timer, ms_to_ktime(2), HRTIMER_MODE_REL_PINNED_HARD);
 	kept = wait_with_registers();
 	hrtimer_cancel(&timer);

@@ -15,6 +15,7 @@
 #include <asm/apic.h>
 #include <asm/cpu_entry_area.h>
 #include <asm/desc.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/kpkeys_mm.h>
 #include <asm/mmu_context.h>
 #include <asm/msr.h>
@@ -68,11 +69,11 @@ static void test_register_by_number(struct kunit *test)
 			     kpkeys_state.mode == KPKEYS_ENFORCE);
 	OPTIMIZER_HIDE_VAR(number);
 	scoped_guard(irqsave) {
-		wrmsrl(number, 0);
-		rdmsrl(MSR_IA32_PKRS, after);
+		wrmsrq(number, 0);
+		rdmsrq(MSR_IA32_PKRS, after);
 	}
 	KUNIT_EXPECT_EQ(test, after, (u64)ARCH_KPKEYS_REG_DEFAULT);
-	KUNIT_EXPECT_NE(test, wrmsrl_safe(number, 0), 0);
+	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, 0), 0);
 }
 
 /* As root may by an ioctl(). */
@@ -86,7 +87,7 @@ static void test_register_by_registers(struct kunit *test)
 			     kpkeys_state.mode == KPKEYS_ENFORCE);
 	preempt_disable();
 	err = wrmsr_safe_regs_on_cpu(smp_processor_id(), regs);
-	rdmsrl(MSR_IA32_PKRS, after);
+	rdmsrq(MSR_IA32_PKRS, after);
 	/* Whose end shuts it, whatever it was. */
 	scoped_guard(kpkeys_hardened_pgtables)
 		barrier();
@@ -104,12 +105,12 @@ static void test_base_by_number(struct kunit *test)
 	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
 	OPTIMIZER_HIDE_VAR(number);
 	scoped_guard(irqsave) {
-		rdmsrl(MSR_GS_BASE, base);
-		wrmsrl(number, base ^ PAGE_SIZE);
-		wrmsrl(number, base);
+		rdmsrq(MSR_GS_BASE, base);
+		wrmsrq(number, base ^ PAGE_SIZE);
+		wrmsrq(number, base);
 	}
-	KUNIT_EXPECT_EQ(test, wrmsrl_safe(number, base), 0);
-	KUNIT_EXPECT_NE(test, wrmsrl_safe(number, base ^ PAGE_SIZE), 0);
+	KUNIT_EXPECT_EQ(test, wrmsrq_safe(number, base), 0);
+	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, base ^ PAGE_SIZE), 0);
 }
 
 static void test_copy_of_cr4(struct kunit *test)

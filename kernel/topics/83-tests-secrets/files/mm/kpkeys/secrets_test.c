@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: secrets. Each asks memory itself, as the other suites do. */
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
@@ -227,18 +228,18 @@ static void test_random_in_pgtables(struct kunit *test)
 /* The block that random bytes must come from, and the bytes that do. */
 static bool draw(u8 __percpu *keys, u8 *expected, u8 *bytes)
 {
-	u32 state[CHACHA_STATE_WORDS] = {};
+	struct chacha_state state = {};
 	u8 block[CHACHA_BLOCK_SIZE];
 
 	guard(irqsave)();
 	/* This CPU's key is up to date then. */
 	get_random_bytes(bytes, 1);
-	chacha_init_consts(state);
+	chacha_init_consts(kpkeys_test_chacha(&state));
 	scoped_guard(kpkeys_secret)
-		memcpy(&state[4], raw_cpu_ptr(keys), CHACHA_KEY_SIZE);
-	chacha20_block(state, block);
-	memcpy(&state[4], block + CHACHA_KEY_SIZE, CHACHA_KEY_SIZE);
-	chacha20_block(state, expected);
+		memcpy(&state.x[4], raw_cpu_ptr(keys), CHACHA_KEY_SIZE);
+	chacha20_block(kpkeys_test_chacha(&state), block);
+	memcpy(&state.x[4], block + CHACHA_KEY_SIZE, CHACHA_KEY_SIZE);
+	chacha20_block(kpkeys_test_chacha(&state), expected);
 	get_random_bytes(bytes, CHACHA_BLOCK_SIZE);
 	return !memcmp(bytes, expected, CHACHA_BLOCK_SIZE);
 }

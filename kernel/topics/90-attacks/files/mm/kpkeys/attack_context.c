@@ -17,6 +17,10 @@
 
 #include "attack.h"
 
+#ifndef timer_container_of
+#define timer_container_of(var, timer, field) from_timer(var, timer, field)
+#endif
+
 /* A kernel thread that needs longer than this has died of its store. */
 #define ATTACK_THREAD_TIMEOUT	(5 * HZ)
 
@@ -40,7 +44,7 @@ static void run_store(struct attack_run *run)
 
 static void run_timer(struct timer_list *timer)
 {
-	struct attack_run *run = from_timer(run, timer, timer);
+	struct attack_run *run = timer_container_of(run, timer, timer);
 
 	run_store(run);
 }

@@ -3,6 +3,7 @@
  * Attack component: the information leak every real exploit starts with.
  */
 #include <linux/err.h>
+#include <linux/hex.h>
 #include <linux/kallsyms.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
@@ -190,7 +191,7 @@ static int walk_mm(struct attack_file *file, struct attack_request *request,
 	return 0;
 }
 
-/* The mm a global variable points to: the kernel's own, like poking_mm. */
+/* The mm a global variable points to: the kernel's own, like text_poke_mm. */
 static int walk_named_mm(struct attack_file *file, struct attack_request *request)
 {
 	struct mm_struct **mm = (void *)kallsyms_lookup_name(request->name);

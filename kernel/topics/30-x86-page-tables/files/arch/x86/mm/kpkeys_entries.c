@@ -219,9 +219,9 @@ static bool leads_elsewhere(const u64 *entry, u64 value)
  */
 static void set_top(void *entry, u64 value, unsigned int level)
 {
-	if (static_cpu_has(X86_FEATURE_PTI) && leads_elsewhere(entry, value))
+	if (cpu_feature_enabled(X86_FEATURE_PTI) && leads_elsewhere(entry, value))
 		clear_user_top(entry);
-	if (kpkeys_set_entry(entry, value, level) && static_cpu_has(X86_FEATURE_PTI))
+	if (kpkeys_set_entry(entry, value, level) && cpu_feature_enabled(X86_FEATURE_PTI))
 		set_user_top(entry, value);
 }
 
@@ -453,7 +453,7 @@ static noinline __flatten bool clone_range(pgd_t *to, const pgd_t *from, unsigne
 		return false;
 	memcpy(to, from, nr * sizeof(pgd_t));
 	/* The half that user space runs on comes behind. */
-	if (static_cpu_has(X86_FEATURE_PTI))
+	if (cpu_feature_enabled(X86_FEATURE_PTI))
 		memcpy(to + PTRS_PER_PGD, from + PTRS_PER_PGD,
 		       nr * sizeof(pgd_t));
 	return true;

@@ -209,13 +209,13 @@ static __always_inline bool is_next_step(unsigned int i, u8 step)
 		     (i == TP_VEC_MAX && tp_page->single.len);
 
 	return waits && step == tp->step + 1 && step <= KPKEYS_STEP_DONE &&
-	       tp->len && tp->len <= POKE_MAX_OPCODE_SIZE + 1;
+	       tp->len && tp->len <= TEXT_POKE_MAX_OPCODE_SIZE + 1;
 }
 
 static __always_inline bool take_step(struct text_poke_loc *tp, u8 step)
 {
 	unsigned long at = (unsigned long)_stext + tp->rel_addr;
-	bool six = tp->len > POKE_MAX_OPCODE_SIZE;
+	bool six = tp->len > TEXT_POKE_MAX_OPCODE_SIZE;
 
 	tp->step = step;
 	if (step == KPKEYS_STEP_TRAP)

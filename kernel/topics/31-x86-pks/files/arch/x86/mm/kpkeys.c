@@ -18,6 +18,7 @@
 
 #include <asm/cpu_entry_area.h>
 #include <asm/cpufeature.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/kpkeys_gdt.h>
 #include <asm/kpkeys_leaf.h>
 #include <asm/kpkeys_mm.h>
@@ -252,13 +253,29 @@ static pgd_t *trampoline_tables(void)
 	return __va(real_mode_header->trampoline_pgd);
 }
 
+/* In newer kernels EFI has its tables before there is a protection. */
+static struct mm_struct *firmware_mm(void)
+{
+#ifdef CONFIG_EFI
+	if (efi_enabled(EFI_RUNTIME_SERVICES) && efi_mm.pgd)
+		return &efi_mm;
+#endif
+	return NULL;
+}
+
+static void __init add_root(struct mm_struct *mm)
+{
+	if (mm && kpkeys_root_add(mm, mm->pgd))
+		panic("kpkeys: no record for a root of the boot");
+}
+
 /**
  * arch_kpkeys_add_roots - enter roots that were made before the protection
  */
 void __init arch_kpkeys_add_roots(void)
 {
-	if (poking_mm && kpkeys_root_add(poking_mm, poking_mm->pgd))
-		panic("kpkeys: no record for poking_mm");
+	add_root(text_poke_mm);
+	add_root(firmware_mm());
 }
 
 /**
@@ -270,10 +287,18 @@ bool arch_kpkeys_runs_on(const pgd_t *root)
 	return read_cr3_pa() == __pa(root);
 }
 
+static void __init mark_process(struct mm_struct *mm)
+{
+	if (!mm)
+		return;
+	kpkeys_mark_process(mm->pgd);
+	kpkeys_mark_user_half(mm->pgd);
+}
+
 /**
  * arch_kpkeys_share_tables - mark what each new root gets a copy of
  *
- * For the kernel's half the walk over poking_mm has done it.
+ * For the kernel's half the walk over text_poke_mm has done it.
  */
 void __init arch_kpkeys_share_tables(void)
 {
@@ -284,10 +309,8 @@ void __init arch_kpkeys_share_tables(void)
 		return;
 	for (i = 0; i < PTRS_PER_PGD; i++)
 		kpkeys_share_table(kpkeys_table_pfn(pgd_val(half[i])));
-	if (!poking_mm)
-		return;
-	kpkeys_mark_process(poking_mm->pgd);
-	kpkeys_mark_user_half(poking_mm->pgd);
+	mark_process(text_poke_mm);
+	mark_process(firmware_mm());
 }
 
 /**
@@ -301,12 +324,10 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
 	if (trampoline_tables())
 		kpkeys_walk_pgd(trampoline_tables(), KPKEYS_WALK_ALL,
 				"trampoline", fn, arg);
-	if (poking_mm)
-		walk_special_mm(poking_mm, "poking_mm", fn, arg);
-#ifdef CONFIG_EFI
-	if (efi_enabled(EFI_RUNTIME_SERVICES) && efi_mm.pgd)
-		walk_special_mm(&efi_mm, "efi_mm", fn, arg);
-#endif
+	if (text_poke_mm)
+		walk_special_mm(text_poke_mm, "text_poke_mm", fn, arg);
+	if (firmware_mm())
+		walk_special_mm(firmware_mm(), "efi_mm", fn, arg);
 }
 
 /**
@@ -362,8 +383,11 @@ static_assert(sizeof(struct kpkeys_cpu) == PAGE_SIZE);
 /* Behind a BUG() comes anything. */
 static bool is_warning(unsigned long ip)
 {
+	static const u8 warn_trap[] = { 0x67, 0x48, 0x0f, 0xb9, 0x3a };
 	struct bug_entry *bug = find_bug(ip);
 
+	if (!memcmp((void *)ip, warn_trap, sizeof(warn_trap)))
+		return true;
 	return *(u16 *)ip == INSN_UD2 && (!bug || bug->flags & BUGFLAG_WARNING);
 }
 
@@ -421,7 +445,7 @@ EXPORT_SYMBOL_GPL(__kpkeys_refuse_msr);
  */
 enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to)
 {
-	if (to == from + ARCH_KPKEYS_TRAP_SIZE && is_warning(from))
+	if (to == from + arch_kpkeys_trap_size(from) && is_warning(from))
 		return KPKEYS_RESUME_NEXT;
 	if (cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
 		return KPKEYS_RESUME_AS_IS;

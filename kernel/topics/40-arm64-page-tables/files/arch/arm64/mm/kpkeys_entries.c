@@ -8,6 +8,7 @@
 #include <linux/export.h>
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_arch.h>
+#include <linux/kpkeys_compat.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -291,7 +292,7 @@ static pte_t clear_one(struct mm_struct *mm, unsigned long addr, pte_t *ptep)
 		    !kpkeys_exchange_leaf(ptep, 0, &pte_val(old)))
 			return __pte(0);
 	}
-	page_table_check_pte_clear(mm, old);
+	kpkeys_check_pte_clear(mm, addr, old);
 	return old;
 }
 

@@ -118,7 +118,7 @@ static bool is_warning(unsigned long pc)
  */
 enum kpkeys_resume arch_kpkeys_resume(unsigned long from, unsigned long to)
 {
-	return to == from + ARCH_KPKEYS_TRAP_SIZE && is_warning(from) ?
+	return to == from + arch_kpkeys_trap_size(from) && is_warning(from) ?
 	       KPKEYS_RESUME_NEXT : KPKEYS_RESUME_SAME;
 }
 

@@ -51,6 +51,6 @@ static inline void kpkeys_end_step(struct pt_regs *regs) { }
 #define kpkeys_table_of_process(pfn)	(PFN_PHYS(pfn) | _PAGE_TABLE)
 
 /* With isolation there is a second top-level entry. */
-#define kpkeys_top_has_twin()	static_cpu_has(X86_FEATURE_PTI)
+#define kpkeys_top_has_twin()	cpu_feature_enabled(X86_FEATURE_PTI)
 
 #endif /* _ASM_X86_KPKEYS_MM_H */

@@ -9,6 +9,7 @@
 #include <linux/types.h>
 
 #include <asm/fixmap.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/text-patching.h>
 
 struct jump_entry;
@@ -29,7 +30,7 @@ struct text_poke_loc {
 	s32	disp;
 	u8	len;
 	u8	opcode;
-	u8	text[POKE_MAX_OPCODE_SIZE];
+	u8	text[TEXT_POKE_MAX_OPCODE_SIZE];
 	u8	step;
 };
 

@@ -9,6 +9,7 @@
 #ifndef _ASM_X86_KPKEYS_TAKEN_H
 #define _ASM_X86_KPKEYS_TAKEN_H
 
+#include <linux/kpkeys_compat.h>
 #include <linux/mm.h>
 #include <linux/mmu_notifier.h>
 #include <linux/page_table_check.h>
@@ -23,7 +24,7 @@ static __always_inline pte_t take_ptes(struct mm_struct *mm, unsigned long addr,
 		WRITE_ONCE(*ptep, native_make_pte(0));
 	else
 		pte = native_make_pte(xchg(&ptep->pte, 0));
-	page_table_check_pte_clear(mm, pte);
+	kpkeys_check_pte_clear(mm, addr, pte);
 	return pte;
 }
 
@@ -32,7 +33,7 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
 					    pte_t pte, unsigned int nr)
 {
-	page_table_check_ptes_set(mm, ptep, pte, 1);
+	kpkeys_check_ptes_set(mm, addr, ptep, pte, 1);
 	WRITE_ONCE(*ptep, pte);
 	return true;
 }

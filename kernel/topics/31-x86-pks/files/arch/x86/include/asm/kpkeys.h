@@ -106,12 +106,14 @@ do {									\
 		     : "memory");					\
 } while (0)
 
-/* All of struct pt_regs, where ip and flags are in it, RF, and the length of UD2. */
+/* All of struct pt_regs, where ip and flags are in it, and RF. */
 #define ARCH_KPKEYS_REGS	21
 #define ARCH_KPKEYS_REGS_IP	16
 #define ARCH_KPKEYS_REGS_FLAGS	18
 #define ARCH_KPKEYS_FLAGS_DEBUG	(1UL << 16)
-#define ARCH_KPKEYS_TRAP_SIZE	2
+
+/* Of a UD2, or of newer kernels' UD1 for a warning: 67 48 0f b9 3a. */
+#define arch_kpkeys_trap_size(ip)	(*(const u8 *)(ip) == 0x67 ? 5 : 2)
 
 /* Of its TSS, its GDT and its LDT: see <asm/kpkeys_tss.h>, <asm/kpkeys_gdt.h>. */
 #define ARCH_KPKEYS_CPU_PAGES	(2 + IS_ENABLED(CONFIG_MODIFY_LDT_SYSCALL) * 16)

@@ -13,6 +13,7 @@
 #define _ASM_ARM64_KPKEYS_TAKEN_H
 
 #include <linux/align.h>
+#include <linux/kpkeys_compat.h>
 #include <linux/page_table_check.h>
 
 /* ---- contiguous runs ---- */
@@ -92,7 +93,7 @@ static __always_inline void set_plain_ptes(struct mm_struct *mm,
 		return set_ptes(mm, addr, ptep, pte, nr);
 	pte = pte_mknoncont(pte);
 	contpte_try_unfold(mm, addr, ptep, __ptep_get(ptep));
-	page_table_check_ptes_set(mm, ptep, pte, 1);
+	kpkeys_check_ptes_set(mm, addr, ptep, pte, 1);
 	__sync_cache_and_tags(pte, 1);
 	__check_safe_pte_update(mm, ptep, pte);
 	___set_pte(ptep, pte);
@@ -140,7 +141,7 @@ static __always_inline pte_t take_pte(struct mm_struct *mm, unsigned long addr,
 		return ___ptep_get_and_clear(mm, addr, ptep);
 	pte = READ_ONCE(*ptep);
 	WRITE_ONCE(*ptep, __pte(0));
-	page_table_check_pte_clear(mm, pte);
+	kpkeys_check_pte_clear(mm, addr, pte);
 	return pte;
 }
 
@@ -199,7 +200,7 @@ static __always_inline bool set_copied_ptes(struct mm_struct *mm,
 					    unsigned long addr, pte_t *ptep,
 					    pte_t pte, unsigned int nr)
 {
-	page_table_check_ptes_set(mm, ptep, pte, nr);
+	kpkeys_check_ptes_set(mm, addr, ptep, pte, nr);
 	pte = pte_mknoncont(pte);
 	if (likely(nr == 1))
 		WRITE_ONCE(*ptep, pte);

@@ -132,7 +132,7 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 #define ARCH_KPKEYS_REGS_IP	32
 #define ARCH_KPKEYS_REGS_FLAGS	33
 #define ARCH_KPKEYS_FLAGS_DEBUG	(1UL << 21)
-#define ARCH_KPKEYS_TRAP_SIZE	4
+#define arch_kpkeys_trap_size(ip)	4
 
 /*
  * Entries of kernel mappings: table walks see them behind a DSB, and what the

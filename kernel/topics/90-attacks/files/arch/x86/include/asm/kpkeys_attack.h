@@ -82,12 +82,22 @@ static inline unsigned long attack_entry_phys(unsigned long entry)
 	return entry & PHYSICAL_PAGE_MASK;
 }
 
+static inline int attack_read_pkrs(u64 *value)
+{
+	u32 low, high;
+
+	if (rdmsr_safe(ATTACK_MSR_PKRS, &low, &high))
+		return -EOPNOTSUPP;
+	*value = (u64)high << 32 | low;
+	return 0;
+}
+
 /* What may be saved somewhere while the gate is shut, and would open it. */
 static inline int attack_read_register(unsigned int n, u64 *shut, u64 *open)
 {
 	*open = 0;
 	if (!n && __read_cr4() & BIT(24))
-		return rdmsrl_safe(ATTACK_MSR_PKRS, shut) ? -EOPNOTSUPP : 0;
+		return attack_read_pkrs(shut);
 #ifdef CONFIG_KPKEYS
 	if (!cpu_feature_enabled(X86_FEATURE_KPKEYS_WP))
 		return -EOPNOTSUPP;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The same as <linux/kpkeys_compat.h> of what only tests need. */
+#ifndef _LINUX_KPKEYS_TEST_COMPAT_H
+#define _LINUX_KPKEYS_TEST_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+
+#define kpkeys_test_chacha(state)	(state)
+
+#else
+
+#include <linux/hrtimer.h>
+
+#define lazy_mmu_mode_enable()		arch_enter_lazy_mmu_mode()
+#define lazy_mmu_mode_disable()		arch_leave_lazy_mmu_mode()
+
+#define hrtimer_setup_on_stack(timer, what, clock, mode) do {	\
+	hrtimer_init_on_stack(timer, clock, mode);		\
+	(timer)->function = (what);				\
+} while (0)
+
+struct chacha_state {
+	u32 x[16];
+};
+
+#define kpkeys_test_chacha(state)	((state)->x)
+
+#endif
+
+#endif /* _LINUX_KPKEYS_TEST_COMPAT_H */
