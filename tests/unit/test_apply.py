@@ -4,17 +4,21 @@
 import errno
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from fakes import make_tree, make_workspace, snapshot, write
 from portcullis.cli import main
 from portcullis.core.manifest import MANIFEST_NAME
-from portcullis.core.topics import Selection
+from portcullis.core.topics import ALL, Selection
+from portcullis.core.versions import KernelVersion
 from portcullis.errors import ToolError
 from portcullis.host import applying
 from portcullis.host.applying import apply, plan_apply, read_manifest, undo, update_work_tree
+from portcullis.host.hardening import topics_for
 from portcullis.host.sources import Source, kernel_version, user_source, work_copy
+from portcullis.host.workspace import Workspace
 
 X86 = Selection("x86")
 TESTED = Selection("all", ("tests",))
@@ -285,3 +289,12 @@ def test_export_refuses_a_full_folder(workspace, tree, tmp_path, monkeypatch, ca
     write(tmp_path / "out/file", "x")
     assert main(["export", "--arch", "x86", "--tree", str(tree), str(tmp_path / "out")]) == 2
     assert "not an empty folder" in capsys.readouterr().err
+
+
+def test_a_version_that_some_architecture_has_not():
+    root = Path(__file__).parents[2]
+    workspace = Workspace(root, root)
+    with pytest.raises(ToolError, match=r"kernel 7\.3\.0 on arm64 is not supported yet") as caught:
+        topics_for(workspace, KernelVersion(7, 3), Selection(ALL))
+    assert "--arch x86" in caught.value.advice
+    assert topics_for(workspace, KernelVersion(7, 3), X86)

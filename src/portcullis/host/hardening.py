@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from portcullis.core.arches import ARCHES
 from portcullis.core.foreign import added_lines
 from portcullis.core.topics import (
+    ALL,
     FILE,
     Hook,
     Selection,
@@ -77,7 +79,9 @@ def _read_topic(folder: Path) -> TopicFiles:
     path = folder / FILE
     if not path.is_file():
         raise ToolError(f"{path} does not exist", "the checkout is not complete")
-    hooks = {_below(folder / "hooks", hook): hook.read_text() for hook in (folder / "hooks").rglob("*.*")}
+    hooks = {
+        _below(folder / "hooks", hook): hook.read_text() for hook in (folder / "hooks").rglob("*.*") if hook.is_file()
+    }
     files = tuple(_below(folder / "files", new) for new in (folder / "files").rglob("*") if new.is_file())
     return TopicFiles(folder.name, path.read_text(), files, hooks)
 
@@ -91,6 +95,11 @@ def topics_for(workspace: Workspace, version: KernelVersion, selection: Selectio
     topics = read_topics(workspace)
     if not supports(topics, version, selection.arch):
         raise ToolError(f"kernel {version} on {selection.arch} is not supported", supported(topics))
+    known = {arch for topic in topics if len(topic.arches) < len(ARCHES) for arch in topic.arches}
+    lacking = [arch for arch in ARCHES if arch in known and not supports(topics, version, arch)]
+    if selection.arch == ALL and lacking:
+        others = next(arch for arch in ARCHES if arch not in lacking)
+        raise ToolError(f"kernel {version} on {lacking[0]} is not supported yet", f"leave it out: --arch {others}")
     try:
         return choose_topics(topics, version, selection)
     except ValueError as error:

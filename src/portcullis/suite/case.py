@@ -27,6 +27,7 @@ class Case:
     console: tuple[str, ...] = ()
     results: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    kernel: str = ""  # another one than what is asked for
     only: str = ""  # attacks that need this word
     long: bool = False
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The test cases, as data. The engine (engine.py) knows how to run each kind, case.py how to write them."""
 
+from dataclasses import replace
+
 from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
 from portcullis.core.machine import Machine
+from portcullis.host.newer import KERNELS
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import (
@@ -220,7 +223,7 @@ NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 ARM64 = (
     Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
     _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN, IN_TIME)),
-    kunit("arm64-kunit", arch="arm64", append=KERNEL_BREAKPOINTS),
+    kunit("arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b",), append=KERNEL_BREAKPOINTS),
     _arm64("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
     _arm64("stress-4cpu", "stress on 4 CPUs, isolated page tables", "stress", cpus=4, pti=True, timeout=STRESS_TIME),
@@ -320,8 +323,34 @@ ARM64_NMIS = (
     ),
 )
 
+NEWEST_KERNEL = KERNELS[-1]
+ALSO_NEWEST = [
+    "boot-enforce",
+    "kunit",
+    "stress-enforce",
+    "stress-audit",
+    "boot-pti",
+    "boot-efi",
+    "off-kunit",
+    "wp-boot-enforce",
+    "wp-kunit",
+    "wp-stress-enforce",
+    "attacks-off",
+    "attacks-audit",
+    "attacks-enforce",
+]
+NEWEST = (
+    Case("newest-hooks", "newest-hooks", "every hook applies to the newest kernel's source without fuzz"),
+    *(
+        replace(case, name=f"newest-{case.name}", what=f"{NEWEST_KERNEL}: {case.what}", kernel=NEWEST_KERNEL, long=True)
+        for case in (*BOOTS, *OFF, *ATTACKS, *WP)
+        if case.name in ALSO_NEWEST
+    ),
+)
+
 CASES = (
     *CHECKS,
+    *NEWEST,
     *TREE_AUDIT,
     *BUILDS,
     *BOOTS,

@@ -170,12 +170,12 @@ class Engine:
             raise ToolError(f"no {what}: its build failed")
         return made
 
-    def kernel(self, lane: str, arch: str, left_out: tuple[str, ...] = ()) -> Path:
-        """Image of a lane; those without a topic share one tree and one build folder."""
-        options = replace(self.options, lane=lane, arch=arch)
-        if left_out:
-            options = replace(options, without=left_out, name="without")
-        what = " without ".join((f"{arch} kernel of lane {lane}", *left_out))
+    def kernel(self, case: Case) -> Path:
+        """The image that a case runs; those without a topic share one tree and one build folder."""
+        options = replace(self.options, lane=case.lane, arch=case.arch, kernel=case.kernel or self.options.kernel)
+        if case.left_out:
+            options = replace(options, without=case.left_out, name="without")
+        what = " without ".join((f"{case.arch} kernel {options.kernel} of lane {case.lane}", *case.left_out))
         return self._once(what, lambda: Builder(self.workspace, self.commands, options).run().image)
 
     def initramfs(self, arch: str) -> Path:
@@ -199,7 +199,7 @@ class Engine:
         return str(self._once(f"{arch} emulator", make))
 
     def _build(self, case: Case) -> tuple[str, str, str]:
-        image = self.kernel(case.lane, case.arch, case.left_out)
+        image = self.kernel(case)
         return "passed", f"{image.stat().st_size // 1024} KiB", ""
 
     def _export_builds(self, case: Case) -> tuple[str, str, str]:
@@ -212,7 +212,7 @@ class Engine:
 
     def _nops(self, case: Case) -> tuple[str, str, str]:
         """Every place that tests a static key is a NOP in the image, as it stays when the key is never enabled."""
-        vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
+        vmlinux = self.kernel(case).parents[3] / "vmlinux"
         try:
             image = Image(vmlinux.read_bytes())
             sites = {key: sites_of_key(image, key) for key in STATIC_KEYS}
@@ -224,7 +224,7 @@ class Engine:
 
     def _sections(self, case: Case) -> tuple[str, str, str]:
         """What can run while the gate is open is on the list, and what is on the list is there."""
-        vmlinux = self.kernel(case.lane, case.arch).parents[3] / "vmlinux"
+        vmlinux = self.kernel(case).parents[3] / "vmlinux"
         config = parse_config(vmlinux.with_name(".config").read_text())
         compiler = int(config.get("CONFIG_GCC_VERSION", 0)) // 10000
         if compiler != LISTED_GCC:
@@ -240,7 +240,7 @@ class Engine:
     def _symbols(self, case: Case) -> tuple[str, str, str]:
         """A file of the build refers to a function, or does not."""
         name, symbol, wanted = SYMBOLS[case.name]
-        file = self.kernel(case.lane, case.arch).parents[3] / name
+        file = self.kernel(case).parents[3] / name
         try:
             refers = bool(Image(file.read_bytes()).symbols({symbol}))
         except (OSError, ValueError) as error:
@@ -284,7 +284,7 @@ class Engine:
             self.workspace,
             self.commands,
             machine or case.machine,
-            self.kernel(case.lane, case.arch),
+            self.kernel(case),
             initramfs or self.initramfs_for(case.arch, case.machine.job),
             nmi_rate=case.nmi_rate,
             label=case.name,
@@ -307,7 +307,7 @@ class Engine:
 
     def _bochs(self, case: Case) -> tuple[str, str, str]:
         """Another emulator, for CPUs that QEMU has not; its console is all there is to judge."""
-        kernel, initramfs = self.kernel(case.lane, case.arch), self.initramfs(case.arch)
+        kernel, initramfs = self.kernel(case), self.initramfs(case.arch)
         boot = boot_on_bochs(self.workspace, self.commands, case.machine, kernel, initramfs, case.name)
         problems = [boot.trouble] if boot.trouble else []
         splats = scan_console(boot.console, case.allowed, case.warned)
@@ -406,7 +406,7 @@ class Engine:
     def _attacks(self, case: Case) -> tuple[str, str, str]:
         known = known_attacks(self.workspace, case.machine)
         known = tuple(attack for attack in known if not case.only or case.only in attack.needs)
-        attacks, left_out = choose_possible(known, case.machine, self.kernel(case.lane, case.arch))
+        attacks, left_out = choose_possible(known, case.machine, self.kernel(case))
         outcomes, boots = run_attacks(
             attacks, case.machine.mode or "", case.machine, lambda machine: self._run_job(case, machine)
         )
