@@ -34,8 +34,11 @@ def _held(name: str, what: str, job: str, mode: str = "enforce", **rest: object)
     return _blocks(name, what, job, mode, append=append, console=(HAS_BLOCKS, NOT_REPAINTED), long=True, **rest)
 
 
+SPLITS_TESTED = r"\bok \d+ live-split\b"  # and not left out
+
+
 def _kunit(name: str, allowed: tuple[str, ...] = (), **rest: object) -> Case:
-    case = kunit(f"arm64-{name}", arch="arm64", append=FORCED, console=(HAS_BLOCKS,), **rest)
+    case = kunit(f"arm64-{name}", arch="arm64", append=FORCED, console=(HAS_BLOCKS, SPLITS_TESTED), **rest)
     return replace(case, allowed=(*case.allowed, *allowed))
 
 
