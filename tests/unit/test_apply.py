@@ -298,3 +298,11 @@ def test_a_version_that_some_architecture_has_not():
         topics_for(workspace, KernelVersion(7, 3), Selection(ALL))
     assert "--arch x86" in caught.value.advice
     assert topics_for(workspace, KernelVersion(7, 3), X86)
+
+
+def test_all_hooks_that_do_not_apply_are_named(workspace, tree):
+    write(tree / "mm/memory.c", "something else\n")
+    before = snapshot(tree)
+    with pytest.raises(ToolError, match="common/0200-second does not apply") as caught:
+        plan_apply(workspace, tree, X86)
+    assert "nor do: x86-part/0100-first" in caught.value.message and snapshot(tree) == before

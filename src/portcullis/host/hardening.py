@@ -155,11 +155,13 @@ def make_plan(
             content = read(path)
             if content is not None:
                 _put(stage, path, content)
+        refused = []
         for topic in topics:
             for path in topic.files:
                 _put(stage, path, new[path])
-            for hook in topic.hooks:
-                apply_hook(stage, hook)
+            refused += _apply_hooks(stage, topic.hooks)
+        if refused:
+            raise _named(refused)
         changed, removed = _collect(stage, [path for path in touched if path not in new], read)
         added = {path: (stage / path).read_bytes() for path in new if (stage / path).is_file()}
     return Plan(version, selection, topics, new, added, changed, removed)
@@ -184,6 +186,25 @@ def _new_files(workspace: Workspace, topics: Iterable[Topic], read: Callable[[st
 def _put(stage: Path, path: str, content: bytes) -> None:
     (stage / path).parent.mkdir(parents=True, exist_ok=True)
     (stage / path).write_bytes(content)
+
+
+def _apply_hooks(stage: Path, hooks: Iterable[Hook]) -> list[tuple[Hook, ToolError]]:
+    """Those that do not fit."""
+    refused = []
+    for hook in hooks:
+        try:
+            apply_hook(stage, hook)
+        except ToolError as error:
+            refused.append((hook, error))
+    return refused
+
+
+def _named(refused: list[tuple[Hook, ToolError]]) -> ToolError:
+    """The first in full, and the names of the others: some may fail only since that one did."""
+    (_, first), *others = refused
+    names = ", ".join(hook.id for hook, _ in others)
+    more = f"\n  nor do: {names}" if others else ""
+    return ToolError(first.message + more, first.advice)
 
 
 def apply_hook(stage: Path, hook: Hook) -> None:
