@@ -84,9 +84,9 @@ bool held_is_done(void)
 struct held_lock held_table(void)
 {
 	struct held_lock lock = { 0 };
-	uint64_t addr = kread64(ksymbol("poking_addr")), phys;
+	uint64_t addr = kread64(ksymbol(PATCH_ADDR)), phys;
 
-	if (!addr || corrupt_command("walk addr=0x%lx level=%d name=poking_mm", addr, LEVEL_PMD) ||
+	if (!addr || corrupt_command("walk addr=0x%lx level=%d name=%s", addr, LEVEL_PMD, PATCH_MM) ||
 	    corrupt_answer("level") != LEVEL_PMD)
 		return lock;
 	phys = corrupt_answer("value") & PTE_PFN_MASK;

@@ -117,7 +117,7 @@ static enum outcome store_to_text(struct filter *filter, uint64_t mm, uint64_t a
 
 enum outcome poking_mm_borrowed(void)
 {
-	uint64_t mm = kread64(ksymbol("poking_mm")), at = kread64(ksymbol("poking_addr"));
+	uint64_t mm = kread64(ksymbol(PATCH_MM)), at = kread64(ksymbol(PATCH_ADDR));
 	enum outcome outcome;
 	struct filter filter;
 	pid_t pid;

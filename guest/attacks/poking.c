@@ -16,7 +16,7 @@
 
 static int walk_poking_mm(uint64_t addr, int level, struct slot *slot)
 {
-	int err = corrupt_command("walk addr=0x%lx level=%d name=poking_mm", addr, level);
+	int err = corrupt_command("walk addr=0x%lx level=%d name=%s", addr, level, PATCH_MM);
 
 	slot->slot = corrupt_answer("slot");
 	slot->value = corrupt_answer("value");
@@ -58,11 +58,11 @@ enum outcome poking_mm(void)
 	struct slot slot;
 	int err;
 
-	if (!ksymbol("poking_addr"))
+	if (!ksymbol(PATCH_ADDR))
 		return skipped("this kernel patches text in another way");
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU to watch from");
-	addr = kread64(ksymbol("poking_addr"));
+	addr = kread64(ksymbol(PATCH_ADDR));
 	if (walk_poking_mm(addr, LEVEL_PMD, &slot) || slot.level != LEVEL_PMD || !slot.value)
 		return broken("no page table found in poking_mm");
 	phys = user_page((void **)&table);

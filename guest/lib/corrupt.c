@@ -257,6 +257,11 @@ uint64_t ksymbol(const char *name)
 	return corrupt_answer("address");
 }
 
+const char *known_symbol(const char *name, const char *newer)
+{
+	return ksymbol(name) ? name : newer;
+}
+
 uint64_t ksymbol_cpu(const char *name, int cpu)
 {
 	if (corrupt_command("symbol name=%s cpu=%d", name, cpu))

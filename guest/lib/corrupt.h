@@ -81,6 +81,11 @@ uint64_t vmalloc_base(void);
 
 /* 0 when there is no such symbol. */
 uint64_t ksymbol(const char *name);
+
+/* The name of two that this kernel has: those by which it patches text were renamed. */
+const char *known_symbol(const char *name, const char *newer);
+#define PATCH_MM	known_symbol("poking_mm", "text_poke_mm")
+#define PATCH_ADDR	known_symbol("poking_addr", "text_poke_mm_addr")
 uint64_t ksymbol_cpu(const char *name, int cpu);
 
 /* pid 0 is the caller; kernel addresses are looked up in init_mm. */
