@@ -324,7 +324,7 @@ ARM64_NMIS = (
 )
 
 NEWEST_KERNEL = KERNELS[-1]
-ALSO_NEWEST = [
+ALSO_NEWEST = (
     "boot-enforce",
     "kunit",
     "stress-enforce",
@@ -335,15 +335,12 @@ ALSO_NEWEST = [
     "wp-boot-enforce",
     "wp-kunit",
     "wp-stress-enforce",
-    "attacks-off",
-    "attacks-audit",
-    "attacks-enforce",
-]
+)
 NEWEST = (
     Case("newest-hooks", "newest-hooks", "every hook applies to the newest kernel's source without fuzz"),
     *(
         replace(case, name=f"newest-{case.name}", what=f"{NEWEST_KERNEL}: {case.what}", kernel=NEWEST_KERNEL, long=True)
-        for case in (*BOOTS, *OFF, *ATTACKS, *WP)
+        for case in (*BOOTS, *OFF, *WP)
         if case.name in ALSO_NEWEST
     ),
 )
