@@ -113,13 +113,10 @@ def _source() -> Check:
 
 def _newer(workspace: Workspace, kernel: str) -> Check:
     """A kernel that only --kernel asks for."""
-    folder = newer_folder(workspace, kernel)
-    there = (
-        f"{kernel_version(folder)}"
-        if folder.is_dir()
-        else f"./portcullis fetch --kernel {kernel}, from {SUITES[kernel]}"
-    )
-    return Check(f"kernel source {kernel}", "ok" if folder.is_dir() else "optional", f"{there}; x86-64 only")
+    name, folder = f"kernel source {kernel}", newer_folder(workspace, kernel)
+    if folder.is_dir():
+        return Check(name, "ok", f"{kernel_version(folder)}; x86-64 only")
+    return Check(name, "optional", f"./portcullis fetch --kernel {kernel}, from {SUITES[kernel]}; x86-64 only")
 
 
 def _disk(workspace: Workspace) -> Check:

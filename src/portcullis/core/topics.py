@@ -315,6 +315,12 @@ def supports(topics: Iterable[Topic], version: KernelVersion, arch: str) -> bool
     return any(len(t.arches) < len(ARCHES) and version in t.versions and wanted.has(t.arches) for t in topics)
 
 
+def lacking(topics: tuple[Topic, ...], version: KernelVersion) -> list[str]:
+    """Architectures that topics are for, but not in this version."""
+    known = {arch for topic in topics if len(topic.arches) < len(ARCHES) for arch in topic.arches}
+    return [arch for arch in ARCHES if arch in known and not supports(topics, version, arch)]
+
+
 def choose_topics(topics: tuple[Topic, ...], version: KernelVersion, selection: Selection) -> tuple[Topic, ...]:
     """Topics for one kernel in order, each with its hooks for that kernel.
 

@@ -22,6 +22,7 @@ from portcullis.core.topics import (
     Topic,
     TopicFiles,
     choose_topics,
+    lacking,
     parse_topics,
     supported,
     supports,
@@ -95,11 +96,10 @@ def topics_for(workspace: Workspace, version: KernelVersion, selection: Selectio
     topics = read_topics(workspace)
     if not supports(topics, version, selection.arch):
         raise ToolError(f"kernel {version} on {selection.arch} is not supported", supported(topics))
-    known = {arch for topic in topics if len(topic.arches) < len(ARCHES) for arch in topic.arches}
-    lacking = [arch for arch in ARCHES if arch in known and not supports(topics, version, arch)]
-    if selection.arch == ALL and lacking:
-        others = next(arch for arch in ARCHES if arch not in lacking)
-        raise ToolError(f"kernel {version} on {lacking[0]} is not supported yet", f"leave it out: --arch {others}")
+    without = lacking(topics, version)
+    if selection.arch == ALL and without:
+        others = next(arch for arch in ARCHES if arch not in without)
+        raise ToolError(f"kernel {version} on {without[0]} is not supported yet", f"leave it out: --arch {others}")
     try:
         return choose_topics(topics, version, selection)
     except ValueError as error:
