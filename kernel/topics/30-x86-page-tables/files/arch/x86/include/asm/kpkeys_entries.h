@@ -104,6 +104,7 @@ void kpkeys_set_ptes(pte_t *ptep, pte_t pte, unsigned int nr);
 pte_t kpkeys_clear_pte(pte_t *ptep);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
+bool kpkeys_try_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_wrprotect_ptes(pte_t *ptep, unsigned int nr);
 void kpkeys_wrprotect_pmd(pmd_t *pmdp);
 bool kpkeys_clear_young(void *entry);
