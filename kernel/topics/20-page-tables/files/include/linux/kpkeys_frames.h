@@ -125,20 +125,18 @@ static __always_inline bool kpkeys_frame_is_text(unsigned long pfn)
 
 /**
  * kpkeys_frame_of_key - what a page with a key is
- * @pkey: KPKEYS_PKEY_*
+ * @pkey: KPKEYS_PKEY_*, or any number that an entry has there
+ *
+ * A key that stops nobody makes nothing of it.
  */
 static __always_inline enum kpkeys_frame kpkeys_frame_of_key(int pkey)
 {
-	switch (pkey) {
-	case KPKEYS_PKEY_DEFAULT:
-		return KPKEYS_FRAME_ORDINARY;
-	case KPKEYS_PKEY_PGTABLES:
+	if (pkey == KPKEYS_PKEY_PGTABLES)
 		return KPKEYS_FRAME_TABLE;
-	case KPKEYS_PKEY_STATE:
-		return KPKEYS_FRAME_STATE;
-	default:
+	if (arch_kpkeys_denies_read(pkey))
 		return KPKEYS_FRAME_SECRET;
-	}
+	return arch_kpkeys_denies_write(pkey) ? KPKEYS_FRAME_STATE :
+						KPKEYS_FRAME_ORDINARY;
 }
 
 static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pkey)

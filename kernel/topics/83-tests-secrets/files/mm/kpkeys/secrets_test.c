@@ -24,7 +24,6 @@
 #include <crypto/chacha.h>
 #include <trace/events/printk.h>
 
-#include "check.h"
 #include "internal.h"
 #include "secrets.h"
 
@@ -464,47 +463,6 @@ static void test_slots_run_out(struct kunit *test)
 
 /* ---- neighbours ---- */
 
-#ifdef CONFIG_X86
-#define KEY_BITS	_PAGE_PKEY_MASK
-#else
-#define KEY_BITS	PTE_PO_IDX_MASK
-#endif
-
-static u64 *entry_of(const void *addr)
-{
-	struct kpkeys_leaf leaf;
-
-	return arch_kpkeys_leaf((unsigned long)addr, &leaf) ? __va(leaf.entry) : NULL;
-}
-
-/* No helper takes the key of a secret. */
-static void plant(u64 *entry, u64 value)
-{
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*entry, value);
-}
-
-static void test_checker_sees_bare_secret(struct kunit *test)
-{
-	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
-						   GFP_KERNEL);
-	void *page = lm_alias(PTR_ALIGN_DOWN(&static_secret, PAGE_SIZE));
-	u64 *entry, with_key;
-
-	KUNIT_ASSERT_NOT_NULL(test, check);
-	kpkeys_test_expect_clean(test);
-	KUNIT_EXPECT_EQ(test, -EBUSY, kpkeys_set_pkey(page, 1, KPKEYS_PKEY_DEFAULT,
-						      true));
-	entry = entry_of(page);
-	with_key = *entry;
-	plant(entry, with_key & ~KEY_BITS);
-	kpkeys_check(check);
-	plant(entry, with_key);
-	KUNIT_EXPECT_FALSE(test, check->ok);
-	KUNIT_EXPECT_EQ(test, check->secret_unkeyed, 1);
-	KUNIT_EXPECT_EQ(test, check->secret_keyed, check->secret - 1);
-}
-
 static void test_no_hibernation(struct kunit *test)
 {
 	KPKEYS_TEST_REQUIRES(test, IS_ENABLED(CONFIG_HIBERNATION));
@@ -575,7 +533,6 @@ static struct kunit_case secrets_cases[] = {
 	KUNIT_CASE(test_bad_free_is_refused),
 	KUNIT_CASE(test_free_erases),
 	KUNIT_CASE(test_slots_run_out),
-	KUNIT_CASE(test_checker_sees_bare_secret),
 	KUNIT_CASE(test_no_hibernation),
 	KUNIT_CASE(test_secret_holds_not),
 	KUNIT_CASE(test_report_says_secret),

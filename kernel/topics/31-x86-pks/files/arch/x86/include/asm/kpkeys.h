@@ -125,6 +125,10 @@ do {									\
 #define ARCH_KPKEYS_PUBLISHES	0
 static __always_inline void arch_kpkeys_publish(void) { }
 
+/* Of any of the 16, shut: is it there to stop anybody? */
+#define arch_kpkeys_denies_read(pkey)	(!!(ARCH_KPKEYS_REG_DEFAULT & PKRS_AD(pkey)))
+#define arch_kpkeys_denies_write(pkey)	(!!(ARCH_KPKEYS_REG_DEFAULT & PKRS_WD(pkey)))
+
 /* Each CPU flushes for itself. */
 
 #endif /* _ASM_X86_KPKEYS_H */

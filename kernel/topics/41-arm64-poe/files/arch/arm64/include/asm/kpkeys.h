@@ -145,6 +145,10 @@ static __always_inline void arch_kpkeys_publish(void)
 	dsb(ishst);
 }
 
+/* Of any of the eight, shut: is it there to stop anybody? */
+#define arch_kpkeys_denies_read(pkey)	(!(ARCH_KPKEYS_REG_DEFAULT & POR_R(pkey)))
+#define arch_kpkeys_denies_write(pkey)	(!(ARCH_KPKEYS_REG_DEFAULT & POR_W(pkey)))
+
 /* Finding the CPU's memory takes one instruction, and reading it another. */
 #define arch_kpkeys_may_have_moved()					\
 	(IS_ENABLED(CONFIG_PREEMPTION) &&				\
