@@ -115,12 +115,22 @@ static __always_inline bool kpkeys_level_enabled(const unsigned int level)
 	return kpkeys_pgtables_enabled();
 }
 
+/* Compared one by one: of a switch the compiler makes an array, which is a load. */
+static __always_inline bool __kpkeys_is_level(unsigned int level, const unsigned int other)
+{
+	if (!__builtin_constant_p(level))
+		OPTIMIZER_HIDE_VAR(level);
+	return level == other;
+}
+
 /* Over the table: the row of @level. What has no row grants nothing. */
 #define __KPKEYS_ROW(name, grants)					\
-	level == (name) ? ARCH_KPKEYS_REG_GRANTS(grants) :
+	__kpkeys_is_level(level, name) ? ARCH_KPKEYS_REG_GRANTS(grants) :
 
 static __always_inline kpkeys_reg_t kpkeys_level_reg(unsigned int level)
 {
+	if (__kpkeys_is_level(level, KPKEYS_LVL_DEFAULT))
+		return ARCH_KPKEYS_REG_DEFAULT;
 	return ARCH_KPKEYS_LEVELS(__KPKEYS_ROW) ARCH_KPKEYS_REG_DEFAULT;
 }
 
