@@ -6,6 +6,7 @@ import pytest
 from portcullis.core.elf import Image
 from portcullis.core.sections.kernel import Kernel, source_name
 from portcullis.core.sections.proof import Scope
+from portcullis.core.sections.x86_code import levels_of
 from sections_kit import assemble, prove
 
 
@@ -349,3 +350,10 @@ def test_the_end_of_an_instruction_is_no_constant(sections):
     write = "mov $0x6e1, %ecx\nxor %edx, %edx\nwrmsr"
     found = sections(function(f"raise\nlower\nret\nmov $0x40, %eax\n{counts}\n{write}\nlower\nret"))["f"]
     assert not found.problems
+
+
+def test_levels_follow_from_what_is_denied():
+    """State 0x8, page tables 0x20, reads of secrets 0x40, guarded variables 0x200."""
+    assert levels_of({0x28, 0}) == (0x28, {0: 0x28, 1: 0})
+    assert levels_of({0x68, 0x40, 0x20}) == (0x68, {0: 0x68, 1: 0x40, 2: 0x20})
+    assert levels_of({0x268, 0x240, 0x220, 0x60}) == (0x268, {0: 0x268, 1: 0x240, 2: 0x220, 3: 0x60})

@@ -336,5 +336,7 @@ def test_what_is_not_known_is_no_instruction(word):
 
 def test_a_kernel_whose_gate_never_shuts_is_refused():
     assert levels_of({0x11077777, 0x55077777}) == (0x11077777, {0: 0x11077777, 1: 0x55077777})
+    guarded = levels_of({0x11017777, 0x55017777, 0x15517777, 0x15057777})
+    assert guarded == (0x11017777, {0: 0x11017777, 1: 0x55017777, 2: 0x15517777, 3: 0x15057777})
     with pytest.raises(ValueError, match="shuts or opens"):
         levels_of({0x55077777, 0x15577777})

@@ -372,12 +372,13 @@ def levels_of(values: set[int]) -> tuple[int, dict[int, int]]:
     default = -1
     for value in values:
         default &= value
-    state, tables, secrets = 0x4000000, 0x40000000, 0x500000
+    state, tables, secrets, guarded = 0x4000000, 0x40000000, 0x500000, 0x40000
     levels = {0: default, 1: default | state | tables}
     if not values or not {default, levels[1]} <= values:
         raise ValueError(f"no write of POR_EL1 shuts or opens the gate: {', '.join(map(hex, sorted(values)))}")
-    if default | state | secrets in values:
-        levels[2] = default | state | secrets
+    for level, granted in ((2, secrets), (3, guarded)):
+        if default | state | granted in values:
+            levels[level] = default | state | granted
     return default, levels
 
 

@@ -17,7 +17,8 @@ from portcullis.core.sections.machine import STATE, Architecture
 from portcullis.core.sections.state import Gate
 from portcullis.core.sections.walk import POPS, PUSHES, Walk, Walker
 
-KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key")  # static keys that are enabled with the protection
+# Static keys that are enabled with the protection.
+KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key", "kpkeys_guarded_key")
 _PGTABLES, _SECRET = 1, 2  # levels
 
 

@@ -286,11 +286,19 @@ def levels_of(constants: set[int]) -> tuple[int, dict[int, int]]:
         default |= constant
     if default not in constants:
         raise ValueError(f"no write of IA32_PKRS shuts the gate: {', '.join(map(hex, sorted(constants)))}")
-    state, tables, secrets = 0x8, 0x20, 0x40
+    state, tables, secrets, guarded = 0x8, 0x20, 0x40, 0x200
     levels = {0: default, 1: default & ~(state | tables)}
-    if default & secrets:
-        levels[2] = default & ~(state | secrets)
+    for level, denied in ((2, secrets), (3, guarded)):
+        if default & denied:
+            levels[level] = default & ~(state | denied)
     return default, levels
+
+
+def _with_eax(operation: int, number: int) -> bytes:
+    """AND (4) or OR (1) of EAX and a number, as the assembler makes it: by one byte if it fits, and by four else."""
+    if number < 0x80:
+        return bytes((0x83, 0xC0 | operation << 3, number))
+    return bytes((operation << 3 | 5,)) + number.to_bytes(4, "little")
 
 
 def unlike_accesses(kernel: Kernel, sites: frozenset[int], shut: int, opened: int) -> frozenset[int]:
@@ -300,7 +308,7 @@ def unlike_accesses(kernel: Kernel, sites: frozenset[int], shut: int, opened: in
     So what is shown with the one register holds with the other one.
     """
     write = bytes.fromhex("0f20c1 83e008 c1e00d 0fbaf110 09c1 0f22c1")
-    read = bytes.fromhex("0f20c0 0fbae010 19c0") + bytes((0x83, 0xE0, shut & ~opened, 0x83, 0xC8, opened))
+    read = bytes.fromhex("0f20c0 0fbae010 19c0") + _with_eax(4, shut & ~opened) + _with_eax(1, opened)
     found = set()
     for site in sites:
         wanted = write if kernel.code(site + 7, 2) == _WRMSR[2:] else read
