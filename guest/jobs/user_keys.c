@@ -17,7 +17,7 @@
 
 /* On arm64 both have keys of the same register. */
 #ifdef __aarch64__
-#define MOST_KEYS	(kpkeys_stat("boot_pages") ? 5 : 8)
+#define MOST_KEYS	(kpkeys_stat("boot_pages") ? 4 : 8)
 #else
 #define MOST_KEYS	MAX_KEYS
 #endif
