@@ -3,6 +3,7 @@
 
 from itertools import combinations, product
 from pathlib import Path
+from unittest.mock import create_autospec
 from xml.etree import ElementTree
 
 import pytest
@@ -12,12 +13,13 @@ from portcullis.core.machine import Machine, backend_of
 from portcullis.core.results import DIED, parse_results
 from portcullis.core.topics import Selection, choose_topics, parse_topics
 from portcullis.core.versions import KernelVersion
+from portcullis.host.builder import BuildOptions
 from portcullis.host.hardening import read_topics
 from portcullis.host.workspace import Workspace
 from portcullis.suite.case import NO_KEYS_THERE, SWITCHED_OFF, Case, boot
 from portcullis.suite.cases import ATTACKS, BENCH, BOOTS, CASES, LANES, choose_cases
 from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, problems_of_panic, shorten
-from portcullis.suite.engine import Row
+from portcullis.suite.engine import Engine, Row
 from portcullis.suite.matrix import (
     ARM64_PAGING,
     CPUS,
@@ -28,7 +30,7 @@ from portcullis.suite.matrix import (
     WP_SPREAD,
     arm64_spots,
 )
-from portcullis.suite.mutate import Mutation, droppable, markdown, shown
+from portcullis.suite.mutate import Droppable, Mutation, droppable, markdown, mutations, shown
 from portcullis.suite.report import failures, summary_line, write_junit
 
 ROOT = Path(__file__).parents[2]
@@ -233,6 +235,16 @@ def test_a_hook_that_nobody_misses_stands_out():
     )
     assert "| a.patch | kunit fails | x \\| y |" in text
     assert "| b.patch | **nothing noticed** |" in text
+
+
+def test_a_mutation_is_what_its_cases_say(monkeypatch, tmp_path):
+    engine = create_autospec(Engine)
+    engine.return_value.run_case.return_value = Row("kunit", "failed", 1.0, "not ok: a test")
+    monkeypatch.setattr("portcullis.suite.mutate.Engine", engine)
+    dropped = Droppable("common/0100-first", ("kunit",), "common/0100-first", (), False)
+    (found,) = mutations(Workspace(tmp_path, tmp_path), BuildOptions(), [dropped])
+    assert (found.noticed, found.evidence) == ("kunit fails", "not ok: a test")
+    engine.return_value.kernel.assert_called_once_with(next(case for case in CASES if case.name == "kunit"))
 
 
 def test_each_hook_has_a_row_and_a_test():

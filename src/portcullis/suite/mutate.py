@@ -90,7 +90,7 @@ def _without(workspace: Workspace, options: BuildOptions, tests: tuple[str, ...]
         return "", f"no test named {', '.join(tests) or '(none)'} exists"
     for case in cases:
         try:
-            engine.kernel(case.lane, case.arch)
+            engine.kernel(case)
         except ToolError as error:
             return "does not build", str(error)
         timeout = min(case.machine.timeout, MOST_SECONDS)
