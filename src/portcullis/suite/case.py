@@ -52,6 +52,7 @@ OPEN_SECRET = r"section left open by kpkeys-secret\[\d+\] at a task switch"
 STRESS_TIME = 420.0  # seconds; debug kernels are slow in an emulator
 KERNEL_BREAKPOINTS = "kpkeys_kernel_breakpoints=1"
 NMI_TESTED = r"ok \d+ test_nmi_runs_shut\s*\n"  # and not skipped
+GUARDED_TESTED = r"ok \d+ kpkeys-guarded\s*\n"  # a suite that must be there
 PUT_BACK = r"WARNING: .*\bnative_write_cr0\b"  # that the kernel sets CR0.WP again
 # A store that audit lets through leaves its report and nothing else; other modes may kill the attacker.
 # A CPU of arm64 that is told to run with another task's keys stops, in every mode.

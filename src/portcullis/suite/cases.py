@@ -9,6 +9,7 @@ from portcullis.host.newer import KERNELS
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import (
+    GUARDED_TESTED,
     KERNEL_BREAKPOINTS,
     NMI_TESTED,
     NO_WX,
@@ -71,7 +72,7 @@ BUILDS = (
 )
 BOOTS = (
     boot("boot-enforce", "boots hardened, every page table keyed", "check"),
-    kunit("kunit", console=(NMI_TESTED,), append=KERNEL_BREAKPOINTS),
+    kunit("kunit", console=(NMI_TESTED, GUARDED_TESTED), append=KERNEL_BREAKPOINTS),
     boot("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     boot("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
     boot(
@@ -223,7 +224,7 @@ NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 ARM64 = (
     Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
     _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN, IN_TIME)),
-    kunit("arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b",), append=KERNEL_BREAKPOINTS),
+    kunit("arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b", GUARDED_TESTED), append=KERNEL_BREAKPOINTS),
     _arm64("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
     _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
     _arm64("stress-4cpu", "stress on 4 CPUs, isolated page tables", "stress", cpus=4, pti=True, timeout=STRESS_TIME),
