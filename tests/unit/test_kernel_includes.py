@@ -7,6 +7,8 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from portcullis.core.arches import ARCHES
+
 TOPICS = Path(__file__).parents[2] / "kernel/topics"
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)
 
@@ -18,12 +20,13 @@ def own_files() -> dict[str, str]:
 
 
 def included(path: str, text: str, files: dict[str, str]) -> set[str]:
-    """Own headers that a file includes; a header of <asm/> is that of each architecture."""
+    """Own headers that a file includes; a header of <asm/> is that of its architecture, or of each."""
     folder = PurePosixPath(path).parent.as_posix()
+    arches = [arch for arch in ARCHES if path.startswith(f"arch/{arch}/")] or ARCHES
     names: set[str] = set()
     for kind, name in INCLUDE.findall(text):
         places = [f"{folder}/{name}"] if kind == '"' else [f"include/{name}"]
-        places += [f"arch/{arch}/include/{name}" for arch in ("x86", "arm64")]
+        places += [f"arch/{arch}/include/{name}" for arch in arches]
         names |= {place for place in places if place in files}
     return names
 
@@ -44,6 +47,14 @@ def test_a_circle_is_noticed():
     files = {"mm/kpkeys/a.h": '#include "b.h"\n', "mm/kpkeys/b.h": '#include "a.h"\n'}
     with pytest.raises(CycleError):
         order(files)
+
+
+def test_architectures_have_headers_of_their_own():
+    files = {
+        "arch/x86/include/asm/b.h": "#include <asm/c.h>\n",
+        "arch/arm64/include/asm/c.h": "#include <asm/b.h>\n",
+    }
+    assert order(files)
 
 
 def test_nobody_includes_by_a_path_upwards():

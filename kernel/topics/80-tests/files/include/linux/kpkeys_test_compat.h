@@ -8,6 +8,7 @@
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
 
 #define kpkeys_test_chacha(state)	(state)
+#define kpkeys_test_arm64_slot(p)	((p)->ainsn.xol_insn)
 
 #else
 
@@ -26,6 +27,7 @@ struct chacha_state {
 };
 
 #define kpkeys_test_chacha(state)	((state)->x)
+#define kpkeys_test_arm64_slot(p)	((p)->ainsn.api.insn)
 
 #endif
 

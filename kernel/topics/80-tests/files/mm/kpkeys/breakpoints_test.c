@@ -21,7 +21,7 @@ static void count_hit(struct perf_event *event, struct perf_sample_data *data,
 {
 	hits++;
 #ifdef CONFIG_ARM64
-	sysreg_clear_set(mdscr_el1, DBG_MDSCR_KDE, 0);
+	sysreg_clear_set(mdscr_el1, MDSCR_EL1_KDE, 0);
 #endif
 }
 
@@ -172,10 +172,10 @@ static void test_register_takes_no_kernel_breakpoint(struct kunit *test)
 		disable_debug_monitors(DBG_ACTIVE_EL1);
 		kernel_enable_single_step(&regs);
 		step = read_sysreg(mdscr_el1);
-		write_sysreg(step & ~DBG_MDSCR_SS, mdscr_el1);
+		write_sysreg(step & ~MDSCR_EL1_SS, mdscr_el1);
 	}
-	KUNIT_EXPECT_EQ(test, control & (DBG_MDSCR_KDE | DBG_MDSCR_MDE), DBG_MDSCR_MDE);
-	KUNIT_EXPECT_EQ(test, step & DBG_MDSCR_SS, 0);
+	KUNIT_EXPECT_EQ(test, control & (MDSCR_EL1_KDE | MDSCR_EL1_MDE), MDSCR_EL1_MDE);
+	KUNIT_EXPECT_EQ(test, step & MDSCR_EL1_SS, 0);
 }
 #endif
 

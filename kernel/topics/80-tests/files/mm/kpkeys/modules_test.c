@@ -6,6 +6,7 @@
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/kprobes.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
@@ -264,7 +265,7 @@ static int handler(struct kprobe *p, struct pt_regs *regs)
 static void *slot_of(struct kprobe *p)
 {
 #ifdef CONFIG_ARM64
-	return p->ainsn.api.insn;
+	return kpkeys_test_arm64_slot(p);
 #else
 	return p->ainsn.insn;
 #endif

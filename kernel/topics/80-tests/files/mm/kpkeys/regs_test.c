@@ -206,7 +206,7 @@ static void answer_watchpoint(struct perf_event *event,
 	hits += FIRST(regs) == VALUE;
 	FIRST(regs) = OTHER;
 #ifdef CONFIG_ARM64
-	sysreg_clear_set(mdscr_el1, DBG_MDSCR_KDE, 0);
+	sysreg_clear_set(mdscr_el1, MDSCR_EL1_KDE, 0);
 #endif
 }
 

@@ -338,7 +338,7 @@ static void answer_breakpoint(struct perf_event *event,
 			      struct perf_sample_data *data, struct pt_regs *regs)
 {
 	hits++;
-	sysreg_clear_set(mdscr_el1, DBG_MDSCR_KDE, 0);
+	sysreg_clear_set(mdscr_el1, MDSCR_EL1_KDE, 0);
 }
 
 /* Where roots are in registers. Without the mask it is hit, or this tests nothing. */

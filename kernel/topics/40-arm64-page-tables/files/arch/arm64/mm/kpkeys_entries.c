@@ -45,7 +45,7 @@ bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size)
 {
 	unsigned long pfn = pte_pfn(__pte(value)), nr = PHYS_PFN(size);
 
-	if (!(value & PTE_VALID) || (value & PTE_TABLE_BIT))
+	if (!(value & PTE_VALID) || (value & KPKEYS_NO_BLOCK))
 		return false;
 	return kpkeys_refuse_leaf(entry, value, ALIGN_DOWN(pfn, nr), nr);
 }
@@ -59,7 +59,7 @@ EXPORT_SYMBOL_GPL(kpkeys_refuse_block);
  */
 bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 {
-	bool is_page = pte_val(pte) & PTE_TABLE_BIT;
+	bool is_page = pte_val(pte) & KPKEYS_NO_BLOCK;
 
 	pte_val(pte) = ((pte_val(pte) ^ PTE_RDONLY) | flags) ^ PTE_RDONLY;
 	if (kpkeys_refuse_change(ptep, 1))
@@ -121,6 +121,42 @@ void kpkeys_set_pte(pte_t *ptep, pte_t pte)
 		set_other(ptep, pte);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_pte);
+
+#ifdef ptep_try_set
+static __always_inline int try_set_ordinary(pte_t *ptep, pte_t pte)
+{
+	pteval_t none = 0;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(ptep);
+	kpkeys_reread(pte_val(pte));
+	if (!is_ordinary(ptep, pte))
+		return -1;
+	kpkeys_defer_publish();
+	return try_cmpxchg(&pte_val(*ptep), &none, pte_val(pte));
+}
+
+/**
+ * kpkeys_try_set_pte - ptep_try_set() where page tables are protected
+ * @ptep: where
+ * @pte: what
+ *
+ * Return: false if another entry is there. Who tries again would try for ever what
+ * must not be written, so that is true.
+ */
+bool kpkeys_try_set_pte(pte_t *ptep, pte_t pte)
+{
+	int done = try_set_ordinary(ptep, pte);
+
+	if (done >= 0)
+		return done;
+	if (!pte_none(__ptep_get(ptep)))
+		return false;
+	set_other(ptep, pte);
+	return true;
+}
+EXPORT_SYMBOL_GPL(kpkeys_try_set_pte);
+#endif
 
 /* Who waits for a huge page to be split would wait for ever. */
 static void set_or_clear(void *entry, u64 value, unsigned int level)
@@ -266,6 +302,24 @@ void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
+/**
+ * kpkeys_set_entries - entries of any level, behind their checks, where tables are protected
+ * @mm: whose
+ * @ptep: where
+ * @pte: the first entry
+ * @nr: how many
+ * @stride: pages that each of them maps
+ */
+void kpkeys_set_entries(struct mm_struct *mm, pte_t *ptep, pte_t pte,
+			unsigned int nr, unsigned long stride)
+{
+	if (stride == 1)
+		return kpkeys_set_ptes(mm, ptep, pte, nr);
+	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, stride))
+		kpkeys_set_block(ptep, pte, stride);
+}
+EXPORT_SYMBOL_GPL(kpkeys_set_entries);
+
 /* What was there is told when the gate is shut: where to, the stack says. */
 static noinline __flatten bool clear_slot(pte_t *ptep, pte_t *old)
 {
@@ -344,6 +398,24 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_ptes);
 
+/**
+ * kpkeys_clear_block - clear an entry above the last level
+ * @mm: whose
+ * @addr: what it maps
+ * @ptep: where
+ * @size: what an entry of this level spans
+ *
+ * Return: what was there.
+ */
+pte_t kpkeys_clear_block(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
+			 unsigned long size)
+{
+	if (size == PMD_SIZE)
+		return pmd_pte(kpkeys_exchange_pmd((pmd_t *)ptep, __pmd(0)));
+	return kpkeys_clear_ptes(mm, addr, ptep, 1);
+}
+EXPORT_SYMBOL_GPL(kpkeys_clear_block);
+
 static noinline __flatten void wrprotect_one(struct mm_struct *mm, unsigned long addr,
 					     pte_t *ptep)
 {
@@ -420,7 +492,7 @@ static __always_inline bool may_have(u64 value, int level)
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !(value & PTE_VALID))
 		return true;
-	if (!(value & PTE_TABLE_BIT))
+	if (!(value & KPKEYS_NO_BLOCK))
 		return kpkeys_are_ordinary(ALIGN_DOWN(pfn, nr), nr);
 	frame = kpkeys_frame(pfn);
 	return !frame || arch_kpkeys_leaf_fits(value, frame);

@@ -8,6 +8,7 @@
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/set_memory.h>
 
 #include <asm/kpkeys_mm.h>
 
@@ -32,6 +33,34 @@ void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t 
 		pte = pfn_pte(pfn + i, kpkeys_keep_key(old, prot));
 		BUG_ON(!pgattr_change_is_safe(pte_val(old), pte_val(pte)));
 		kpkeys_set_pte(ptep, pte);
+	}
+}
+
+/* What is keyed stays where those find it who ask what it is. */
+static bool may_be_invalid(unsigned long addr)
+{
+	return !kpkeys_frame(kpkeys_linear_pfn(addr));
+}
+
+/**
+ * kpkeys_set_valid - have the linear map lead to data of the kernel, or not
+ * @addr: the first page
+ * @nr: how many
+ * @valid: lead to them
+ *
+ * To what is keyed it leads, with its key.
+ */
+void kpkeys_set_valid(unsigned long addr, unsigned long nr, bool valid)
+{
+	unsigned long end = addr + nr * PAGE_SIZE, next;
+
+	for (; addr < end; addr = next) {
+		next = addr + PAGE_SIZE;
+		if (!may_be_invalid(addr))
+			continue;
+		while (next < end && may_be_invalid(next))
+			next += PAGE_SIZE;
+		set_memory_valid(addr, (next - addr) / PAGE_SIZE, valid);
 	}
 }
 

@@ -44,7 +44,7 @@ void kpkeys_setup_cpu(void)
 	    (!cpus_have_cap(ARM64_HAS_S1POE) || !kpkeys_wanted()))
 		return;
 	arch_kpkeys_write_reg(ARCH_KPKEYS_REG_DEFAULT);
-	sysreg_clear_set(REG_TCR2_EL1, 0, TCR2_EL1x_POE);
+	sysreg_clear_set(REG_TCR2_EL1, 0, TCR2_EL1_POE);
 	isb();
 }
 
@@ -71,7 +71,7 @@ notrace u64 arch_kpkeys_cpu_id(void)
 /**
  * kpkeys_suspend_enter - keep what this CPU's process may do to its memory
  *
- * POR_EL0 is not among what 6.12 saves, and zero after sleep. The process that
+ * POR_EL0 is not among what the kernel saves, and zero after sleep. The process that
  * sent the machine to sleep would come back to memory it cannot access.
  */
 void kpkeys_suspend_enter(void)
@@ -254,7 +254,7 @@ const char *arch_kpkeys_unsupported(void)
 {
 	if (!system_supports_poe())
 		return "this CPU has no permission overlays (FEAT_S1POE)";
-	if (!(read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE))
+	if (!(read_sysreg(REG_TCR2_EL1) & TCR2_EL1_POE))
 		return "TCR2_EL1.POE is not set";
 	return NULL;
 }
@@ -361,7 +361,7 @@ void __init arch_kpkeys_add_roots(void)
  */
 bool arch_kpkeys_runs_on(const pgd_t *root)
 {
-	u64 ttbr = read_sysreg(ttbr0_el1) & ~(TTBR_ASID_MASK | TTBR_CNP_BIT);
+	u64 ttbr = read_sysreg(ttbr0_el1) & ~(TTBRx_EL1_ASID_MASK | TTBRx_EL1_CnP);
 
 	return root == swapper_pg_dir || system_uses_ttbr0_pan() ||
 	       ttbr == phys_to_ttbr(virt_to_phys((void *)root));
@@ -399,5 +399,5 @@ void arch_kpkeys_walk_extra(kpkeys_ptp_fn fn, void *arg)
  */
 const char *arch_kpkeys_cpu_finding(void)
 {
-	return read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE ? NULL : "TCR2_EL1";
+	return read_sysreg(REG_TCR2_EL1) & TCR2_EL1_POE ? NULL : "TCR2_EL1";
 }

@@ -11,8 +11,8 @@
 #include <asm/debug-monitors.h>
 #include <asm/esr.h>
 #include <asm/insn.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/kpkeys_mm.h>
-#include <asm/patching.h>
 #include <asm/ptrace.h>
 #include <asm/sysreg.h>
 
@@ -96,7 +96,7 @@ static_assert(sizeof_field(struct pt_regs, regs[0]) == sizeof(long) &&
 	      offsetof(struct pt_regs, pc) == ARCH_KPKEYS_REGS_IP * sizeof(long) &&
 	      offsetof(struct pt_regs, pstate) == ARCH_KPKEYS_REGS_FLAGS * sizeof(long) &&
 	      !(ARCH_KPKEYS_FLAGS_DEBUG ^ DBG_SPSR_SS) &&
-	      offsetofend(struct pt_regs, pmr_save) == ARCH_KPKEYS_REGS * sizeof(long));
+	      offsetofend(struct pt_regs, kpkeys_last_reg) == ARCH_KPKEYS_REGS * sizeof(long));
 
 /* Behind a BUG() comes anything. Those of kprobes and debuggers are not asked for. */
 static bool is_warning(unsigned long pc)

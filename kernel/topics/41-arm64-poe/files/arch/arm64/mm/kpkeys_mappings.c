@@ -32,14 +32,14 @@ static __always_inline pte_t *find_leaf(unsigned long addr, unsigned long *size)
 	pudp = pud_offset(p4dp, addr);
 	pud = READ_ONCE(*pudp);
 	*size = PUD_SIZE;
-	if (pud_none(pud) || pud_sect(pud))
-		return pud_none(pud) ? NULL : (pte_t *)pudp;
+	if (pud_none(pud) || !pud_table(pud))
+		return pud_valid(pud) ? (pte_t *)pudp : NULL;
 
 	pmdp = pmd_offset(pudp, addr);
 	pmd = READ_ONCE(*pmdp);
 	*size = PMD_SIZE;
-	if (pmd_none(pmd) || pmd_sect(pmd))
-		return pmd_none(pmd) ? NULL : (pte_t *)pmdp;
+	if (!pmd_table(pmd))
+		return pmd_valid(pmd) ? (pte_t *)pmdp : NULL;
 
 	ptep = pte_offset_kernel(pmdp, addr);
 	*size = PAGE_SIZE;

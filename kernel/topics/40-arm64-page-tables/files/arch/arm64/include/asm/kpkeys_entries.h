@@ -10,9 +10,13 @@
 
 #include <linux/kpkeys_frames.h>
 #include <linux/mm_types.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/pgtable-types.h>
 
 struct mm_struct;
+
+/* Of an entry that is there: it is of the last level, or leads to a table. */
+#define KPKEYS_NO_BLOCK		(PMD_TYPE_TABLE & ~PMD_TYPE_SECT)
 
 /* Neither of these is what an entry that maps memory leads to. */
 #define kpkeys_table_pfn(value)						\
@@ -68,7 +72,8 @@ static __always_inline bool kpkeys_is_kernel_slot(const void *ptep)
 #define kpkeys_is_private(value)					\
 	(!((value) & PTE_VALID) ||					\
 	 ((value) & PTE_PXN &&						\
-	  ((value) & PTE_NG || ((value) & (PTE_USER | PTE_UXN)) == PTE_UXN)))
+	  ((value) & PTE_NG || ((value) & (PTE_USER | PTE_UXN)) == PTE_UXN)) || \
+	 kpkeys_is_shadow_stack(value))
 
 /* In a section, behind the write or ahead of it: its end has the barriers. */
 #define kpkeys_entry_written(value)					\
@@ -78,6 +83,7 @@ do {									\
 } while (0)
 
 void kpkeys_set_pte(pte_t *ptep, pte_t pte);
+bool kpkeys_try_set_pte(pte_t *ptep, pte_t pte);
 void kpkeys_set_block(pte_t *ptep, pte_t pte, unsigned int nr);
 void kpkeys_set_pmd(pmd_t *pmdp, pmd_t pmd);
 void kpkeys_set_pud(pud_t *pudp, pud_t pud);
@@ -90,6 +96,10 @@ bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size);
 bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags);
 void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 		     unsigned int nr);
+void kpkeys_set_entries(struct mm_struct *mm, pte_t *ptep, pte_t pte,
+			unsigned int nr, unsigned long stride);
+pte_t kpkeys_clear_block(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
+			 unsigned long size);
 pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 			unsigned int nr);
 void kpkeys_wrprotect_ptes(struct mm_struct *mm, unsigned long addr,
@@ -100,6 +110,7 @@ bool __kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_t flags);
 bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int level);
 bool kpkeys_unfold(pte_t *ptep, unsigned int nr);
 void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t prot);
+void kpkeys_set_valid(unsigned long addr, unsigned long nr, bool valid);
 bool kpkeys_refuse_change(const void *entry, unsigned int nr);
 bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
 
@@ -130,7 +141,7 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
 									\
 	if (__is_used) {						\
 		*(nr) = (level) == KPKEYS_LEVEL_PTE ||			\
-			((value) & PTE_TABLE_BIT) ?			\
+			((value) & KPKEYS_NO_BLOCK) ?			\
 			1 : kpkeys_pages_at(level);			\
 		*(pfn) = ALIGN_DOWN(pte_pfn(__pte(value)), *(nr));	\
 	}								\

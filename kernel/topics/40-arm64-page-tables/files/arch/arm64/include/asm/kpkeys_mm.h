@@ -8,6 +8,7 @@
 #include <linux/mm_types.h>
 #include <asm/cpufeature.h>
 #include <asm/fixmap.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/pgtable-hwdef.h>
 #include <asm/sysreg.h>
 
@@ -76,7 +77,7 @@ static inline int kpkeys_max_user_pkey(void)
 
 /* An entry of a new table for a process. */
 #define kpkeys_table_of_process(pfn)					\
-	(__phys_to_pte_val(PFN_PHYS(pfn)) | PMD_TYPE_TABLE | PMD_TABLE_PXN)
+	(__phys_to_pte_val(PFN_PHYS(pfn)) | PMD_TYPE_TABLE | PMD_TABLE_AF | PMD_TABLE_PXN)
 
 #define kpkeys_top_has_twin()	false
 

@@ -51,8 +51,8 @@ static __always_inline void arch_kpkeys_unmap_text(void)
 {
 	WRITE_ONCE(*kpkeys_patch_slot.entry, __pte(0));
 	dsb(ishst);
-	__tlbi(vaale1is, __TLBI_VADDR(ARCH_KPKEYS_PATCH_SLOT, 0));
-	dsb(ish);
+	__tlbi(vaale1is, ARCH_KPKEYS_PATCH_SLOT >> 12 & GENMASK_ULL(43, 0));
+	__tlbi_sync_s1ish_kernel();
 	isb();
 }
 

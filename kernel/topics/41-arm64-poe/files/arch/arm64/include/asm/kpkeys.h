@@ -11,6 +11,7 @@
 #include <linux/types.h>
 #include <asm/barrier.h>
 #include <asm/esr.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/por.h>
 #include <asm/sysreg.h>
 #include <asm/thread_info.h>
@@ -25,7 +26,7 @@
 #define KPKEYS_PKEY_STATE	6	/* the gate's own bookkeeping */
 #define KPKEYS_PKEY_PGTABLES	7
 
-#define POR_PERM(pkey, perm)	((perm) << ((pkey) * POR_BITS_PER_PKEY))
+#define POR_PERM(pkey, perm)	((perm) << ((pkey) * POR_ELx_BITS_PER_IDX))
 #define POR_R(pkey)		POR_PERM(pkey, POE_R)
 #define POR_W(pkey)		POR_PERM(pkey, POE_W)
 
@@ -36,7 +37,7 @@
 #define ARCH_KPKEYS_LEVELS(L)						\
 	L(KPKEYS_LVL_PGTABLES, POR_W(KPKEYS_PKEY_PGTABLES))
 
-#define POR_USER(pkey)		POR_PERM(pkey, POE_RXW)
+#define POR_USER(pkey)		POR_PERM(pkey, POE_RWX)
 enum {
 	ARCH_KPKEYS_REG_DEFAULT =
 		POR_USER(0) | POR_USER(1) | POR_USER(2) |
@@ -124,11 +125,11 @@ static __always_inline kpkeys_reg_t arch_kpkeys_read_reg(void)
 }
 
 /*
- * Of struct pt_regs all that the way back reads, up to pmr_save; what is behind
- * it the entry code writes later. Where pc and pstate are, PSTATE.SS, and the length
+ * Of struct pt_regs all that the way back reads, up to the priority mask; what is
+ * behind it the entry code writes later. Where pc and pstate are, PSTATE.SS, and the length
  * of BRK.
  */
-#define ARCH_KPKEYS_REGS	38
+#define ARCH_KPKEYS_REGS	KPKEYS_REGS_READ
 #define ARCH_KPKEYS_REGS_IP	32
 #define ARCH_KPKEYS_REGS_FLAGS	33
 #define ARCH_KPKEYS_FLAGS_DEBUG	(1UL << 21)

@@ -19,6 +19,9 @@
 /* POR_EL1 that allows everything at all indexes. */
 #define ATTACK_POR_OPEN		0x77777777
 
+/* POE: its name differs between kernels. */
+#define ATTACK_TCR2_POE		BIT(3)
+
 static inline int attack_cmpxchg(u64 *dst, u64 old, u64 new)
 {
 	int err = 0;
@@ -124,7 +127,7 @@ static inline unsigned long attack_entry_phys(unsigned long entry)
 static inline int attack_read_register(unsigned int n, u64 *shut, u64 *open)
 {
 	if (n || !cpus_have_cap(ARM64_HAS_S1POE) ||
-	    !(read_sysreg(REG_TCR2_EL1) & TCR2_EL1x_POE))
+	    !(read_sysreg(REG_TCR2_EL1) & ATTACK_TCR2_POE))
 		return -EOPNOTSUPP;
 	*shut = read_sysreg_s(SYS_POR_EL1);
 	*open = ATTACK_POR_OPEN;
