@@ -6,7 +6,16 @@ from dataclasses import replace
 import pytest
 
 from fakes import TOPICS
-from portcullis.core.topics import Selection, TopicFiles, choose_topics, parse_topics, supported, supports, with_needers
+from portcullis.core.topics import (
+    Selection,
+    TopicFiles,
+    behind,
+    choose_topics,
+    parse_topics,
+    supported,
+    supports,
+    with_needers,
+)
 from portcullis.core.versions import KernelVersion
 
 V612 = KernelVersion(6, 12, 117)
@@ -130,6 +139,13 @@ def test_versions_choose_topics():
     assert not supports(TOPICS_PARSED, V612, "arm64") and not supports(TOPICS_PARSED, KernelVersion(6, 13), "x86")
     said = supported(TOPICS_PARSED)
     assert "6.12 up to, not including, 6.13; 6.12 up to, not including, 6.14" in said and "architectures: x86" in said
+
+
+def test_topics_that_a_version_lacks():
+    later = KernelVersion(6, 13)
+    assert behind(TOPICS_PARSED, later, Selection("x86")) == ["x86-part"]
+    assert behind(TOPICS_PARSED, V612, Selection("x86")) == behind(TOPICS_PARSED, later, Selection("arm64")) == []
+    assert behind(TOPICS_PARSED, later, Selection("x86", without=("x86-part",))) == []
 
 
 def chain(kind_of_last="tests"):

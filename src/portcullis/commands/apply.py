@@ -18,7 +18,7 @@ import argparse
 from pathlib import Path
 
 from portcullis.commands.options import add_dry_run, add_every_arch, add_topics, selection_of
-from portcullis.core.topics import PRODUCT, Topic
+from portcullis.core.topics import PRODUCT, Topic, behind
 from portcullis.errors import ToolError
 from portcullis.host.applying import apply, check_undo, plan_apply, read_manifest, undo
 from portcullis.host.hardening import read_topics
@@ -46,8 +46,11 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     if options.undo:
         return _undo(tree, options.dry_run)
     plan = plan_apply(workspace, tree, selection_of(options))
+    missing = behind(read_topics(workspace), plan.version, plan.selection)
     changed = f"{len(plan.changed)} changed by {len(plan.hooks)} hooks"
     counts = f"{len(plan.topics)} topics, {len(plan.added)} files added, {changed}"
+    if missing:
+        counts += f"; not for this version: {', '.join(missing)}"
     if options.dry_run:
         for path in plan.added:
             print_line(f"add     {path}")

@@ -321,6 +321,12 @@ def lacking(topics: tuple[Topic, ...], version: KernelVersion) -> list[str]:
     return [arch for arch in ARCHES if arch in known and not supports(topics, version, arch)]
 
 
+def behind(topics: Iterable[Topic], version: KernelVersion, selection: Selection) -> list[str]:
+    """Topics of the product that would be wanted, but are not for this version."""
+    wanted = [topic for topic in topics if topic.kind == PRODUCT and selection.has(topic.arches)]
+    return [topic.name for topic in wanted if version not in topic.versions and topic.name not in selection.without]
+
+
 def choose_topics(topics: tuple[Topic, ...], version: KernelVersion, selection: Selection) -> tuple[Topic, ...]:
     """Topics for one kernel in order, each with its hooks for that kernel.
 
