@@ -9,6 +9,7 @@
 
 #define kpkeys_test_chacha(state)	(state)
 #define kpkeys_test_arm64_slot(p)	((p)->ainsn.xol_insn)
+#define KPKEYS_TEST_DATA_LEAVE		true
 
 #else
 
@@ -28,6 +29,7 @@ struct chacha_state {
 
 #define kpkeys_test_chacha(state)	((state)->x)
 #define kpkeys_test_arm64_slot(p)	((p)->ainsn.api.insn)
+#define KPKEYS_TEST_DATA_LEAVE		false
 
 #endif
 

@@ -2,10 +2,13 @@
 /* KUnit tests: what helpers of arm64 ask about in their sections. */
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/vmalloc.h>
 
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_mm.h>
 
 #include "tables.h"
 
@@ -118,6 +121,58 @@ static void test_flags_are_those_of_an_access(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pte_val(*TABLE) & PTE_USER, 0);
 }
 
+static u8 data[PAGE_SIZE] __page_aligned_data = { 1 };
+
+/* Data of the image do so when text becomes read-only. What is keyed is looked for there. */
+static void test_what_is_keyed_stays_in_the_linear_map(struct kunit *test)
+{
+	unsigned long state = (unsigned long)lm_alias(&kpkeys_state), size;
+	unsigned long ordinary = (unsigned long)lm_alias(data);
+
+	KPKEYS_TEST_REQUIRES(test, KPKEYS_TEST_DATA_LEAVE);
+
+	kpkeys_set_valid(state, sizeof(kpkeys_state) / PAGE_SIZE, false);
+	kpkeys_set_valid(ordinary, 1, false);
+	KUNIT_EXPECT_EQ(test, arch_kpkeys_addr_pkey(state), KPKEYS_PKEY_STATE);
+	KUNIT_EXPECT_NULL(test, kpkeys_leaf(ordinary, &size));
+	kpkeys_set_valid(ordinary, 1, true);
+	KUNIT_EXPECT_NOT_NULL(test, kpkeys_leaf(ordinary, &size));
+}
+
+#ifdef ptep_try_set
+/* As BPF's arenas have it set, in handlers of faults, too. */
+static void test_empty_entry_is_set_once(struct kunit *test)
+{
+	void *page = vmalloc(PAGE_SIZE);
+	unsigned long addr = (unsigned long)page, size;
+	pte_t *ptep, pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	ptep = kpkeys_leaf(addr, &size);
+	pte = ptep_get_and_clear(&init_mm, addr, ptep);
+	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, pte));
+	KUNIT_EXPECT_FALSE(test, ptep_try_set(ptep, pte));
+	KUNIT_EXPECT_EQ(test, pte_pfn(__ptep_get(ptep)), pte_pfn(pte));
+	vfree(page);
+}
+
+/* Who tries until it is set would try for ever. */
+static void test_refused_entry_is_not_tried_again(struct kunit *test)
+{
+	void *page = vmalloc(PAGE_SIZE);
+	unsigned long addr = (unsigned long)page, size;
+	pte_t *ptep, pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	ptep = kpkeys_leaf(addr, &size);
+	pte = ptep_get_and_clear(&init_mm, addr, ptep);
+	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, mk_pte(victim, PAGE_KERNEL)));
+	KUNIT_EXPECT_TRUE(test, pte_none(__ptep_get(ptep)));
+	set_pte_at(&init_mm, addr, ptep, pte);
+	vfree(page);
+}
+#endif
+
 static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_split_fills_a_new_table),
 	KUNIT_CASE(test_split_says_the_level),
@@ -126,6 +181,11 @@ static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_table_keeps_its_key),
 	KUNIT_CASE(test_flags_make_no_table_writable),
 	KUNIT_CASE(test_flags_are_those_of_an_access),
+	KUNIT_CASE(test_what_is_keyed_stays_in_the_linear_map),
+#ifdef ptep_try_set
+	KUNIT_CASE(test_empty_entry_is_set_once),
+	KUNIT_CASE(test_refused_entry_is_not_tried_again),
+#endif
 	{}
 };
 

@@ -236,12 +236,15 @@ static void test_run_is_young_as_one(struct kunit *test)
 }
 
 #ifdef CONFIG_HUGETLB_PAGE
-/* Cleared, flushed, set. */
+/* Cleared, flushed, set. What is empty may be left as it is. */
 static void test_contiguous_huge_page_is_two_sections(struct kunit *test)
 {
 	pte_t pte = table[0][0];
 	unsigned long before;
+	unsigned int i;
 
+	for (i = 0; i < CONT_PTES; i++)
+		plant(table[1] + i, pte_advance_pfn(pte, i));
 	scoped_guard(irqsave) {
 		before = kpkeys_test_writes();
 		set_huge_pte_at(&init_mm, ADDR, table[1], pte, CONT_PTE_SIZE);
