@@ -336,13 +336,21 @@ ALSO_NEWEST = (
     "wp-boot-enforce",
     "wp-kunit",
     "wp-stress-enforce",
+    "arm64-boot-enforce",
+    "arm64-stress-enforce",
+    "arm64-stress-audit",
+    "arm64-stress-4cpu",
+    "arm64-boot-off",
+    "arm64-boot-nopoe",
+    "arm64-boot-efi",
 )
+# Pointer authentication is not for the newest kernel yet.
+ARM64_KUNIT = kunit("arm64-kunit", arch="arm64", append=KERNEL_BREAKPOINTS)
 NEWEST = (
     Case("newest-hooks", "newest-hooks", "every hook applies to the newest kernel's source without fuzz"),
     *(
         replace(case, name=f"newest-{case.name}", what=f"{NEWEST_KERNEL}: {case.what}", kernel=NEWEST_KERNEL, long=True)
-        for case in (*BOOTS, *OFF, *WP)
-        if case.name in ALSO_NEWEST
+        for case in (*(case for case in (*BOOTS, *OFF, *WP, *ARM64) if case.name in ALSO_NEWEST), ARM64_KUNIT)
     ),
 )
 

@@ -125,7 +125,7 @@ def hooks(workspace: Workspace, commands: Commands) -> Outcome:
 
 
 def newest_hooks(workspace: Workspace, commands: Commands) -> Outcome:
-    """The hooks for the newest kernel apply to it without fuzz; x86-64 only, until arm64's are there.
+    """The hooks for the newest kernel apply to it without fuzz.
 
     Backports change: where they have another kernel by now this is skipped.
     """
@@ -133,8 +133,9 @@ def newest_hooks(workspace: Workspace, commands: Commands) -> Outcome:
         source = fetch_kernel(workspace, commands, KERNELS[-1])
     except ToolError as error:
         return "skipped", str(error), ""
-    plan = _plan(workspace, source, "x86")
-    return "passed", f"{len(plan.hooks)} hooks for {plan.selection.arch}, Linux {plan.version}", ""
+    plans = [_plan(workspace, source, arch) for arch in (*ARCHES, ALL)]
+    counted = ", ".join(f"{len(plan.hooks)} hooks for {plan.selection.arch}" for plan in plans)
+    return "passed", f"{counted}, Linux {source.version}", ""
 
 
 def _plan(workspace: Workspace, source: Source, arch: str, kinds: tuple[str, ...] = KINDS[1:]) -> Plan:
