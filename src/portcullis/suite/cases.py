@@ -44,11 +44,12 @@ CHECKS = (
 # Each topic that the product works without, and what needs it; the architecture.
 LEFT_OUT = (
     ("x86-wp", (), "x86"),
-    ("secrets", ("random", "pointer-auth"), "x86"),
-    ("secrets", ("random", "pointer-auth"), "arm64"),
+    ("secrets", ("random", "pointer-auth", "guarded"), "x86"),
+    ("secrets", ("random", "pointer-auth", "guarded"), "arm64"),
     ("random", (), "x86"),
     ("arm64-live-split", (), "arm64"),
     ("pointer-auth", (), "arm64"),
+    ("guarded", (), "x86"),
 )
 
 
