@@ -329,7 +329,7 @@ def _hint(number: int) -> Decoded:
 # --- POR_EL1
 
 _WRITE = re.compile(rb"[\x80-\x9f]\xa2\x18\xd5", re.DOTALL)
-_USER_KEYS = 0x77777  # indexes of user space: everything is allowed
+_USER_KEYS = 0x7777  # indexes 0 to 3, which a level never restricts
 _READS_SECRETS = 0x100000
 _WRITES = 0x44400000
 
@@ -361,7 +361,7 @@ def constants(kernel: Kernel, writes: frozenset[int]) -> set[int]:
                 shift = raw.shift[1]
                 registers[raw.target] = registers[raw.target] & ~(0xFFFF << shift) | raw.number << shift
                 found.add(registers[raw.target])
-    return {number for number in found if number & 0xFFFFF == _USER_KEYS and number >> 32 == 0}
+    return {number for number in found if number & 0xFFFF == _USER_KEYS and number >> 32 == 0}
 
 
 def levels_of(values: set[int]) -> tuple[int, dict[int, int]]:

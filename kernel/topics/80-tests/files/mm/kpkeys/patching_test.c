@@ -274,6 +274,40 @@ static void test_steps_are_in_order(struct kunit *test)
 }
 #endif
 
+#if defined(CONFIG_HAVE_STATIC_CALL_INLINE) && defined(CONFIG_X86)
+extern struct static_call_site __start_static_call_sites[];
+
+static bool takes_call(unsigned long at, u8 op)
+{
+	struct text_poke_loc tp = {
+		.rel_addr = at - (unsigned long)_stext,
+		.len = CALL_INSN_SIZE,
+		.opcode = op,
+		.text = { op },
+	};
+	bool taken = kpkeys_queue_call(&tp, true);
+
+	if (taken)
+		kpkeys_end_queue(true);
+	return taken;
+}
+
+/* Where a task that waited says so; what is queued here is never written. */
+static void test_static_call_wants_a_site(struct kunit *test)
+{
+	const struct static_call_site *site = __start_static_call_sites;
+	unsigned long at = (unsigned long)&site->addr + site->addr;
+	bool tail = ((long)&site->key + site->key) & STATIC_CALL_SITE_TAIL;
+
+	KUNIT_EXPECT_TRUE(test, takes_call(at, tail ? RET_INSN_OPCODE : CALL_INSN_OPCODE));
+	KUNIT_EXPECT_FALSE(test, takes_call(at, tail ? CALL_INSN_OPCODE : RET_INSN_OPCODE));
+	KUNIT_EXPECT_FALSE(test, takes_call(at, INT3_INSN_OPCODE));
+	KUNIT_EXPECT_FALSE(test, takes_call(at + 1, CALL_INSN_OPCODE));
+	KUNIT_EXPECT_FALSE(test, takes_call((unsigned long)_stext, CALL_INSN_OPCODE));
+	KUNIT_EXPECT_EQ(test, tp_page->single.len, 0);
+}
+#endif
+
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 static int say_one(void)
 {
@@ -356,6 +390,9 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_queue_believes_no_entry),
 	KUNIT_CASE(test_label_goes_by_its_entry),
 	KUNIT_CASE(test_steps_are_in_order),
+#ifdef CONFIG_HAVE_STATIC_CALL_INLINE
+	KUNIT_CASE(test_static_call_wants_a_site),
+#endif
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	KUNIT_CASE(test_static_call_believes_no_site),

@@ -12,6 +12,7 @@
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/processor.h>
+#include <linux/static_call_types.h>
 
 #include <asm/kpkeys_mm.h>
 #include <asm/kpkeys_patch.h>
@@ -22,6 +23,9 @@
 /* As x86_nops[] has them: the first byte is the lowest. */
 #define NOP2		0x9066ULL
 #define NOP5		0x441f0fULL
+
+/* What static_call.c has in place of a call of __static_call_return0(). */
+#define RETURN0		0xc0312e2e2eULL
 
 static const u8 int3 = INT3_INSN_OPCODE, first_of_six = 0x0f;
 
@@ -133,18 +137,20 @@ bool kpkeys_queue_jump(const struct jump_entry *entry, bool jump)
 	return done == KPKEYS_PATCHED;
 }
 
-static __always_inline bool add_text(const struct text_poke_loc *tp, bool single)
+/* In the batch, or by itself; NULL if the batch is full. Keyed. */
+static __always_inline struct text_poke_loc *add_text(const struct text_poke_loc *tp,
+						      bool single)
 {
 	struct text_poke_loc *to = &tp_page->single;
 
 	if (!single) {
 		if (tp_page->nr >= (int)TP_VEC_MAX)
-			return false;
+			return NULL;
 		to = &tp_page->vec[tp_page->nr++];
 	}
 	*to = *tp;
 	to->step = KPKEYS_STEP_NONE;
-	return true;
+	return to;
 }
 
 static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_loc *tp,
@@ -153,7 +159,8 @@ static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(tp);
 	kpkeys_reread(single);
-	return take_slot() ? leave_slot(add_text(tp, single)) : KPKEYS_PATCH_BUSY;
+	return take_slot() ? leave_slot(!!add_text(tp, single)) :
+			     KPKEYS_PATCH_BUSY;
 }
 
 /**
@@ -174,6 +181,118 @@ bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single)
 		cpu_relax();
 	return done == KPKEYS_PATCHED;
 }
+
+/* ---- static calls ---- */
+
+extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
+extern char __static_call_text_start[], __static_call_text_end[];
+
+/* A jump, and behind it what nothing else has. Nobody writes there but by this queue. */
+static __always_inline bool is_trampoline(unsigned long at)
+{
+	const u8 *ud = (const u8 *)at + JMP32_INSN_SIZE;
+
+	return at >= (unsigned long)__static_call_text_start &&
+	       at < (unsigned long)__static_call_text_end - JMP32_INSN_SIZE - 2 &&
+	       ud[0] == 0x0f && ud[1] == 0xb9 && ud[2] == 0xcc;
+}
+
+static __always_inline long site_key(const struct static_call_site *site)
+{
+	return (long)&site->key + site->key;
+}
+
+/* The kernel's own list, which is read-only, is sorted by other things than places. */
+static __always_inline const struct static_call_site *site_at(unsigned long at)
+{
+	const struct static_call_site *site = __start_static_call_sites;
+
+	for (; site < __stop_static_call_sites; site++)
+		if ((unsigned long)&site->addr + site->addr == at)
+			return site;
+	return NULL;
+}
+
+static __always_inline u64 text_of(const struct text_poke_loc *tp)
+{
+	return get_unaligned((const u32 *)tp->text) | (u64)tp->text[4] << 32;
+}
+
+/* What it calls is data. That it calls, or jumps, or does neither, is not. */
+static __always_inline bool is_call_text(const struct text_poke_loc *tp, const u8 *at,
+					 bool tail)
+{
+	u8 op = tp->text[0];
+
+	if (tp->len == CALL_INSN_SIZE + 1)
+		return tail && at[0] == first_of_six && at[1] == op;
+	if (tp->len != CALL_INSN_SIZE)
+		return false;
+	if (tail)
+		return op == JMP32_INSN_OPCODE || op == RET_INSN_OPCODE;
+	return op == CALL_INSN_OPCODE || text_of(tp) == NOP5 || text_of(tp) == RETURN0;
+}
+
+/* Of what is keyed. In text of others, a list of their own says where. */
+static __always_inline bool is_static_call(const struct text_poke_loc *tp)
+{
+	unsigned long at = (unsigned long)_stext + tp->rel_addr;
+	const struct static_call_site *site;
+
+	if (is_trampoline(at))
+		return is_call_text(tp, (const u8 *)at, true);
+	site = site_at(at);
+	if (!site)
+		return is_others(mapped_at(at));
+	return is_call_text(tp, (const u8 *)at, site_key(site) & STATIC_CALL_SITE_TAIL);
+}
+
+static __always_inline bool add_call(const struct text_poke_loc *tp, bool single, bool ask)
+{
+	struct text_poke_loc *to = add_text(tp, single);
+
+	if (!to || !kpkeys_pgtables_enabled() || is_static_call(to) ||
+	    (!ask && kpkeys_state.mode == KPKEYS_AUDIT))
+		return to;
+	if (single)
+		to->len = 0;
+	else
+		tp_page->nr--;
+	return false;
+}
+
+static noinline __flatten enum kpkeys_patched queue_call(const struct text_poke_loc *tp,
+							 bool single, bool ask)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(tp);
+	kpkeys_reread(single);
+	kpkeys_reread(ask);
+	return take_slot() ? leave_slot(add_call(tp, single, ask)) : KPKEYS_PATCH_BUSY;
+}
+
+/**
+ * kpkeys_queue_call - have a static call be patched
+ * @tp: where it is, and what it becomes
+ * @single: by itself, or with the next batch
+ *
+ * Anybody can have it done, and whoever does waits for a lock with this on the stack.
+ *
+ * Return: false if the kernel's text has no static call there.
+ */
+bool kpkeys_queue_call(const struct text_poke_loc *tp, bool single)
+{
+	enum kpkeys_patched done;
+	bool ask = true;
+
+	guard(irqsave)();
+	do {
+		done = queue_call(tp, single, ask);
+	} while (is_to_repeat(done, &ask, tp));
+	return done == KPKEYS_PATCHED;
+}
+
+/* ---- and back ---- */
 
 static noinline __flatten enum kpkeys_patched end_queue(bool single)
 {

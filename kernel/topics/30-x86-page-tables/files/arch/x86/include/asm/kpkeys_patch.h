@@ -101,6 +101,7 @@ static __always_inline void arch_kpkeys_unmap_text(void)
 
 void arch_kpkeys_patch_init(void);
 bool kpkeys_queue_jump(const struct jump_entry *entry, bool jump);
+bool kpkeys_queue_call(const struct text_poke_loc *tp, bool single);
 bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single);
 void kpkeys_end_queue(bool single);
 bool kpkeys_patch_step(const struct text_poke_loc *tp, u8 step);
@@ -119,6 +120,11 @@ static inline bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single
 	else
 		tp_page->vec[tp_page->nr++] = *tp;
 	return true;
+}
+
+static inline bool kpkeys_queue_call(const struct text_poke_loc *tp, bool single)
+{
+	return kpkeys_queue_text(tp, single);
 }
 
 static inline void kpkeys_end_queue(bool single)

@@ -73,9 +73,14 @@ static __always_inline bool arch_kpkeys_has_stack(void)
 	return kpkeys_stacks.end - current_stack_pointer <= kpkeys_stacks.room;
 }
 
+/*
+ * String instructions go the way that a flag says, which came from the stack of an
+ * interrupt ahead of the section. From here on flags come from a keyed copy.
+ */
 static __always_inline void arch_kpkeys_raise_reg(kpkeys_reg_t reg, bool at_once)
 {
 	arch_kpkeys_write_reg(reg);
+	asm volatile("cld" : : : "cc", "memory");
 }
 
 static __always_inline void arch_kpkeys_lower_reg(kpkeys_reg_t reg, bool at_once)
