@@ -135,6 +135,9 @@ static bool make_call(uint64_t target)
 			usleep(PAUSE);
 		fprintf(stderr, "# id %d, error %d, calls it: %d\n", opened->id, opened->error,
 			calls(target));
+		/* Who is refused is killed, maybe. */
+		if (!held_is_done())
+			break;
 	}
 	return calls(target);
 }

@@ -243,7 +243,8 @@ static __always_inline bool is_static_call(const struct text_poke_loc *tp)
 		return is_call_text(tp, (const u8 *)at, true);
 	site = site_at(at);
 	if (!site)
-		return is_others(mapped_at(at));
+		return !(at >= (unsigned long)_stext && at < (unsigned long)_etext) &&
+		       is_others(mapped_at(at));
 	return is_call_text(tp, (const u8 *)at, site_key(site) & STATIC_CALL_SITE_TAIL);
 }
 
