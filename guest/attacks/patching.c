@@ -16,8 +16,8 @@
 #ifdef __x86_64__
 #define KEY_ENTRIES		8
 #define LINKED			2UL	/* a list of modules */
-#define SCRATCH			"modprobe_path"	/* near text, and long enough */
-#define SCRATCH_USED		64	/* by a path */
+#define SCRATCH			"dump_stack_arch_desc_str"	/* near text, and long enough */
+#define SCRATCH_USED		64	/* by the name of a machine */
 #define SCAN			65536
 #define PATIENCE		1000	/* times 10 ms */
 
