@@ -275,8 +275,6 @@ static void test_steps_are_in_order(struct kunit *test)
 #endif
 
 #if defined(CONFIG_HAVE_STATIC_CALL_INLINE) && defined(CONFIG_X86)
-extern struct static_call_site __start_static_call_sites[];
-
 static bool takes_call(unsigned long at, u8 op)
 {
 	struct text_poke_loc tp = {

@@ -12,7 +12,6 @@
 #include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/processor.h>
-#include <linux/static_call_types.h>
 
 #include <asm/kpkeys_mm.h>
 #include <asm/kpkeys_patch.h>
@@ -183,9 +182,6 @@ bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single)
 }
 
 /* ---- static calls ---- */
-
-extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
-extern char __static_call_text_start[], __static_call_text_end[];
 
 /* A jump, and behind it what nothing else has. Nobody writes there but by this queue. */
 static __always_inline bool is_trampoline(unsigned long at)

@@ -6,6 +6,7 @@
 #include <linux/build_bug.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/pfn.h>
+#include <linux/static_call_types.h>
 #include <linux/types.h>
 
 #include <asm/fixmap.h>
@@ -79,6 +80,10 @@ struct kpkeys_patch_slot {
 };
 
 extern struct kpkeys_patch_slot kpkeys_patch_slot;
+
+/* From the linker script. */
+extern struct static_call_site __start_static_call_sites[], __stop_static_call_sites[];
+extern char __static_call_text_start[], __static_call_text_end[];
 
 #define ARCH_KPKEYS_PATCH_SLOT	fix_to_virt(FIX_KPKEYS_PATCH)
 
