@@ -137,7 +137,7 @@ void __init kpkeys_key_late_table(void *pgd, const char *name)
  * @addr: in the direct map, page-aligned
  * @size: multiple of PAGE_SIZE
  * @pkey: KPKEYS_PKEY_*
- * @count: in keyed memory; incremented by the number of pages
+ * @count: in keyed memory, or NULL; incremented by the number of pages
  */
 void __init kpkeys_key_static(void *addr, size_t size, int pkey,
 			      unsigned long *count)
@@ -146,6 +146,8 @@ void __init kpkeys_key_static(void *addr, size_t size, int pkey,
 
 	if (nr && kpkeys_set_pkey_noflush(addr, nr, pkey, true))
 		panic("kpkeys: cannot key %u pages at %p", nr, addr);
+	if (!count)
+		return;
 	guard(kpkeys_hardened_pgtables)();
 	*count += nr;
 }

@@ -123,7 +123,7 @@ static __always_inline bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
  * @from: the first one, in the same place of the kernel's table
  * @nr: how many
  *
- * In a section.
+ * In a section. Another table of the kernel's may have no half for user space.
  *
  * Return: false if either is another table, or @to is in use.
  */
@@ -133,9 +133,8 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
 	if (unlikely(!no_table))
 		return true;
 	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
-	       kpkeys_is_whole_entry(to) && offset_in_page(from) == offset_in_page(to) &&
-	       is_kernels(kpkeys_frame_byte(PHYS_PFN(__pa_nodebug(from)))) &&
-	       level_of_linked(PHYS_PFN(__pa_nodebug(from))) == KPKEYS_LEVEL_PGD &&
+	       kpkeys_is_whole_entry(to) &&
+	       from == (void *)swapper_pg_dir + offset_in_page(to) &&
 	       claim_root(to, KPKEYS_LINK_NONE);
 }
 

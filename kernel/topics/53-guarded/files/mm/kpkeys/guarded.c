@@ -74,12 +74,10 @@ void *kpkeys_guarded_page(unsigned long nr)
  */
 void __init kpkeys_key_guarded(void)
 {
-	unsigned long count = 0;
-
 	if (kpkeys_guarded_enabled())
 		kpkeys_key_static(kpkeys_guarded_page(0),
 				  __guarded_end - __guarded_start,
-				  KPKEYS_PKEY_GUARDED, &count);
+				  KPKEYS_PKEY_GUARDED, NULL);
 }
 
 static bool __init is_denied(unsigned long *addr)
@@ -153,11 +151,12 @@ static noinline __flatten bool write_guarded(const struct ctl_table *table, cons
  */
 int kpkeys_guarded_commit(const struct ctl_table *table)
 {
-	const struct bounced *bounced = container_of(table, struct bounced, table);
+	const struct bounced *bounced;
 
 	/* Audit let it through, or it is not guarded: it is where it belongs. */
 	if (!kpkeys_guarded_enabled() || kpkeys_is_guarded(table->data))
 		return 0;
+	bounced = container_of(table, struct bounced, table);
 	return write_guarded(bounced->of, table->data) ? 0 : -EPERM;
 }
 

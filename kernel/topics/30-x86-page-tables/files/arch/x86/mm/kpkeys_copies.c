@@ -35,11 +35,10 @@ static bool is_like(const void *to, const void *from, unsigned int nr)
 		level == kpkeys_table_level(kpkeys_entry_pfn(from)));
 }
 
-/* All of it, and of no other table: what is behind that one is user space's half as well. */
-static __always_inline bool is_kernels_half(const pgd_t *to, const pgd_t *from, unsigned int nr)
+/* The kernel's, and all of it. */
+static __always_inline bool is_whole_half(const pgd_t *to, unsigned int nr)
 {
-	return from == swapper_pg_dir + KERNEL_PGD_BOUNDARY &&
-	       offset_in_page(to) == KERNEL_PGD_BOUNDARY * sizeof(pgd_t) &&
+	return offset_in_page(to) == KERNEL_PGD_BOUNDARY * sizeof(pgd_t) &&
 	       nr == KERNEL_PGD_PTRS;
 }
 
@@ -49,7 +48,7 @@ static noinline __flatten bool clone_range(pgd_t *to, const pgd_t *from, unsigne
 	kpkeys_reread(to);
 	kpkeys_reread(from);
 	kpkeys_reread(nr);
-	if (!((is_kernels_half(to, from, nr) && kpkeys_begin_root(to, from, nr)) ||
+	if (!((is_whole_half(to, nr) && kpkeys_begin_root(to, from, nr)) ||
 	      let_through(ask)))
 		return false;
 	memcpy(to, from, nr * sizeof(pgd_t));

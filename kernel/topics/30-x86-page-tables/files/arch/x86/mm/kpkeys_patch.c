@@ -248,9 +248,11 @@ static __always_inline bool add_call(const struct text_poke_loc *tp, bool single
 {
 	struct text_poke_loc *to = add_text(tp, single);
 
-	if (!to || !kpkeys_pgtables_enabled() || is_static_call(to) ||
+	if (!to)
+		return false;
+	if (!kpkeys_pgtables_enabled() || is_static_call(to) ||
 	    (!ask && kpkeys_state.mode == KPKEYS_AUDIT))
-		return to;
+		return true;
 	if (single)
 		to->len = 0;
 	else
