@@ -57,6 +57,9 @@ struct page *kpkeys_test_retake(struct page *page, gfp_t gfp);
 unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
 unsigned long kpkeys_test_violations(void);
+u64 *kpkeys_test_entry(const void *addr);
+void kpkeys_test_plant(u64 *entry, u64 value);
+void kpkeys_test_expect_report(struct kunit *test, const char *text, int (*access)(void));
 void kpkeys_test_watch(struct perf_event_attr *attr, void *at);
 void kpkeys_test_expect_clean(struct kunit *test);
 

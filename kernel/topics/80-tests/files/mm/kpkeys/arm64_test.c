@@ -5,7 +5,6 @@
 #include <linux/kpkeys_test_compat.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
-#include <linux/vmalloc.h>
 
 #include <asm/kpkeys_entries.h>
 #include <asm/kpkeys_mm.h>
@@ -139,40 +138,6 @@ static void test_what_is_keyed_stays_in_the_linear_map(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, kpkeys_leaf(ordinary, &size));
 }
 
-#ifdef ptep_try_set
-/* As BPF's arenas have it set, in handlers of faults, too. */
-static void test_empty_entry_is_set_once(struct kunit *test)
-{
-	void *page = vmalloc(PAGE_SIZE);
-	unsigned long addr = (unsigned long)page, size;
-	pte_t *ptep, pte;
-
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	ptep = kpkeys_leaf(addr, &size);
-	pte = ptep_get_and_clear(&init_mm, addr, ptep);
-	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, pte));
-	KUNIT_EXPECT_FALSE(test, ptep_try_set(ptep, pte));
-	KUNIT_EXPECT_EQ(test, pte_pfn(__ptep_get(ptep)), pte_pfn(pte));
-	vfree(page);
-}
-
-/* Who tries until it is set would try for ever. */
-static void test_refused_entry_is_not_tried_again(struct kunit *test)
-{
-	void *page = vmalloc(PAGE_SIZE);
-	unsigned long addr = (unsigned long)page, size;
-	pte_t *ptep, pte;
-
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	ptep = kpkeys_leaf(addr, &size);
-	pte = ptep_get_and_clear(&init_mm, addr, ptep);
-	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, mk_pte(victim, PAGE_KERNEL)));
-	KUNIT_EXPECT_TRUE(test, pte_none(__ptep_get(ptep)));
-	set_pte_at(&init_mm, addr, ptep, pte);
-	vfree(page);
-}
-#endif
-
 static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_split_fills_a_new_table),
 	KUNIT_CASE(test_split_says_the_level),
@@ -182,10 +147,6 @@ static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_flags_make_no_table_writable),
 	KUNIT_CASE(test_flags_are_those_of_an_access),
 	KUNIT_CASE(test_what_is_keyed_stays_in_the_linear_map),
-#ifdef ptep_try_set
-	KUNIT_CASE(test_empty_entry_is_set_once),
-	KUNIT_CASE(test_refused_entry_is_not_tried_again),
-#endif
 	{}
 };
 

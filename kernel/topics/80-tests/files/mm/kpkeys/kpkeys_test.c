@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the KUnit suites share: a page-table page of their own. */
+#include <linux/delay.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
+#include <trace/events/printk.h>
 
 #include "check.h"
 #include "depot.h"
@@ -110,6 +113,66 @@ u8 kpkeys_test_set_frame(void *page, u8 value)
 
 	guard(kpkeys_hardened_pgtables)();
 	return xchg(frame, value);
+}
+
+/**
+ * kpkeys_test_entry - the entry that maps an address of the kernel
+ * @addr: the address
+ *
+ * Return: NULL if there is none.
+ */
+u64 *kpkeys_test_entry(const void *addr)
+{
+	struct kpkeys_leaf leaf;
+
+	return arch_kpkeys_leaf((unsigned long)addr, &leaf) ? __va(leaf.entry) : NULL;
+}
+
+/**
+ * kpkeys_test_plant - write an entry that no helper would
+ * @entry: where
+ * @value: what
+ */
+void kpkeys_test_plant(u64 *entry, u64 value)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*entry, value);
+}
+
+struct awaited {
+	const char	*text;
+	bool		heard;
+};
+
+static void hear(void *data, const char *text, size_t len)
+{
+	struct awaited *awaited = data;
+
+	if (strnstr(text, awaited->text, len))
+		WRITE_ONCE(awaited->heard, true);
+}
+
+/**
+ * kpkeys_test_expect_report - expect an access to be refused, and the console to say so
+ * @test: the test
+ * @text: what the console says
+ * @access: the access
+ *
+ * Reports are rate-limited: others may have used the limit up.
+ */
+void kpkeys_test_expect_report(struct kunit *test, const char *text, int (*access)(void))
+{
+	struct awaited awaited = { .text = text };
+	int tries;
+
+	KUNIT_ASSERT_EQ(test, register_trace_console(hear, &awaited), 0);
+	for (tries = 0; tries < 20 && !READ_ONCE(awaited.heard); tries++) {
+		KUNIT_EXPECT_EQ(test, access(), -EFAULT);
+		msleep(500);
+	}
+	unregister_trace_console(hear, &awaited);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_TRUE(test, awaited.heard);
 }
 
 /**

@@ -281,6 +281,38 @@ static void test_report_names_table(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, heard.named);
 }
 
+#ifdef ptep_try_set
+/* As BPF's arenas have it set, in handlers of faults, too. */
+static void test_empty_entry_is_set_once(struct kunit *test)
+{
+	void *page = vmalloc(PAGE_SIZE);
+	pte_t *ptep, pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	ptep = (pte_t *)kpkeys_test_entry(page);
+	pte = ptep_get_and_clear(&init_mm, (unsigned long)page, ptep);
+	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, pte));
+	KUNIT_EXPECT_FALSE(test, ptep_try_set(ptep, pte));
+	KUNIT_EXPECT_EQ(test, pte_pfn(ptep_get(ptep)), pte_pfn(pte));
+	vfree(page);
+}
+
+/* Who tries until it is set would try for ever. */
+static void test_refused_entry_is_not_tried_again(struct kunit *test)
+{
+	void *page = vmalloc(PAGE_SIZE);
+	pte_t *ptep, pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	ptep = (pte_t *)kpkeys_test_entry(page);
+	pte = ptep_get_and_clear(&init_mm, (unsigned long)page, ptep);
+	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, mk_pte(virt_to_page(ptep), PAGE_KERNEL)));
+	KUNIT_EXPECT_TRUE(test, pte_none(ptep_get(ptep)));
+	set_pte_at(&init_mm, (unsigned long)page, ptep, pte);
+	vfree(page);
+}
+#endif
+
 static struct kunit_case pgtables_cases[] = {
 	KUNIT_CASE(test_checker),
 	KUNIT_CASE(test_checker_sees_unkeyed),
@@ -297,6 +329,10 @@ static struct kunit_case pgtables_cases[] = {
 #endif
 #ifdef CONFIG_ARM64
 	KUNIT_CASE(test_fixmap_slot_is_keyed),
+#endif
+#ifdef ptep_try_set
+	KUNIT_CASE(test_empty_entry_is_set_once),
+	KUNIT_CASE(test_refused_entry_is_not_tried_again),
 #endif
 	{}
 };

@@ -11,7 +11,6 @@
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 
 #include <asm/apic.h>
 #include <asm/cpu_entry_area.h>
@@ -437,42 +436,6 @@ static void test_gone_cpu_handles_no_nmi(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, here, 1);
 }
 
-#ifdef ptep_try_set
-/* As BPF's arenas have it set, in handlers of faults, too. */
-static void test_empty_entry_is_set_once(struct kunit *test)
-{
-	void *page = vmalloc(PAGE_SIZE);
-	unsigned int level;
-	pte_t *ptep, pte;
-
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	ptep = lookup_address((unsigned long)page, &level);
-	pte = ptep_get_and_clear(&init_mm, (unsigned long)page, ptep);
-	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, pte));
-	KUNIT_EXPECT_FALSE(test, ptep_try_set(ptep, pte));
-	KUNIT_EXPECT_EQ(test, pte_pfn(ptep_get(ptep)), pte_pfn(pte));
-	vfree(page);
-}
-
-/* Who tries until it is set would try for ever. */
-static void test_refused_entry_is_not_tried_again(struct kunit *test)
-{
-	unsigned int level;
-	pte_t *ptep, pte;
-	void *page;
-
-	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
-	page = vmalloc(PAGE_SIZE);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	ptep = lookup_address((unsigned long)page, &level);
-	pte = ptep_get_and_clear(&init_mm, (unsigned long)page, ptep);
-	KUNIT_EXPECT_TRUE(test, ptep_try_set(ptep, mk_pte(virt_to_page(ptep), PAGE_KERNEL)));
-	KUNIT_EXPECT_TRUE(test, pte_none(ptep_get(ptep)));
-	set_pte_at(&init_mm, (unsigned long)page, ptep, pte);
-	vfree(page);
-}
-#endif
-
 /* In what an interrupt ahead of it changed. */
 static void test_section_goes_forwards(struct kunit *test)
 {
@@ -522,10 +485,6 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_ldt_has_an_end),
 	KUNIT_CASE(test_ldt_has_no_mapping),
 	KUNIT_CASE(test_checker_sees_gate),
-#endif
-#ifdef ptep_try_set
-	KUNIT_CASE(test_empty_entry_is_set_once),
-	KUNIT_CASE(test_refused_entry_is_not_tried_again),
 #endif
 	KUNIT_CASE(test_section_goes_forwards),
 	KUNIT_CASE(test_root_has_the_kernels_half),

@@ -18,20 +18,6 @@ static unsigned long static_secret __kpkeys_secret;
 #define KEY_BITS	PTE_PO_IDX_MASK
 #endif
 
-static u64 *entry_of(const void *addr)
-{
-	struct kpkeys_leaf leaf;
-
-	return arch_kpkeys_leaf((unsigned long)addr, &leaf) ? __va(leaf.entry) : NULL;
-}
-
-/* No helper takes the key of a secret. */
-static void plant(u64 *entry, u64 value)
-{
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*entry, value);
-}
-
 static void test_checker_sees_bare_secret(struct kunit *test)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
@@ -43,11 +29,11 @@ static void test_checker_sees_bare_secret(struct kunit *test)
 	kpkeys_test_expect_clean(test);
 	KUNIT_EXPECT_EQ(test, -EBUSY, kpkeys_set_pkey(page, 1, KPKEYS_PKEY_DEFAULT,
 						      true));
-	entry = entry_of(page);
+	entry = kpkeys_test_entry(page);
 	with_key = *entry;
-	plant(entry, with_key & ~KEY_BITS);
+	kpkeys_test_plant(entry, with_key & ~KEY_BITS);
 	kpkeys_check(check);
-	plant(entry, with_key);
+	kpkeys_test_plant(entry, with_key);
 	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_EQ(test, check->secret_unkeyed, 1);
 	KUNIT_EXPECT_EQ(test, check->secret_keyed, check->secret - 1);
@@ -56,14 +42,14 @@ static void test_checker_sees_bare_secret(struct kunit *test)
 /* Not even one that is nobody's, and stops nobody. */
 static void test_secret_keeps_its_key(struct kunit *test)
 {
-	u64 *entry = entry_of(lm_alias(PTR_ALIGN_DOWN(&static_secret, PAGE_SIZE)));
+	u64 *entry = kpkeys_test_entry(lm_alias(PTR_ALIGN_DOWN(&static_secret, PAGE_SIZE)));
 	u64 with_key = READ_ONCE(*entry), key, other;
 
 	for (key = 0; key <= KEY_BITS >> __ffs64(KEY_BITS); key++) {
-		other = (with_key & ~KEY_BITS) | key << __ffs64(KEY_BITS);
+		other = (with_key & ~KEY_BITS) | KPKEYS_TEST_PKEY(key);
 		set_pte((pte_t *)entry, __pte(other));
 		KUNIT_EXPECT_EQ_MSG(test, READ_ONCE(*entry), with_key, "key %llu", key);
-		plant(entry, with_key);
+		kpkeys_test_plant(entry, with_key);
 	}
 }
 

@@ -3,7 +3,6 @@
 #include <linux/kpkeys_test.h>
 #include <linux/kpkeys_test_compat.h>
 #include <linux/completion.h>
-#include <linux/delay.h>
 #include <linux/irqflags.h>
 #include <linux/irq_work.h>
 #include <linux/kallsyms.h>
@@ -22,7 +21,6 @@
 #include <linux/vmalloc.h>
 #include <asm/sections.h>
 #include <crypto/chacha.h>
-#include <trace/events/printk.h>
 
 #include "internal.h"
 #include "secrets.h"
@@ -469,26 +467,14 @@ static void test_no_hibernation(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, hibernation_available());
 }
 
-static void hear_secret(void *data, const char *text, size_t len)
+static int load_static(void)
 {
-	if (strnstr(text, "read of secret", len))
-		WRITE_ONCE(*(bool *)data, true);
+	return load_from(&static_secret);
 }
 
-/* Reports are rate-limited: others may have used the limit up. */
 static void test_report_says_secret(struct kunit *test)
 {
-	bool heard = false;
-	int tries;
-
-	KUNIT_ASSERT_EQ(test, register_trace_console(hear_secret, &heard), 0);
-	for (tries = 0; tries < 20 && !READ_ONCE(heard); tries++) {
-		KUNIT_EXPECT_EQ(test, load_from(&static_secret), -EFAULT);
-		msleep(500);
-	}
-	unregister_trace_console(hear_secret, &heard);
-	tracepoint_synchronize_unregister();
-	KUNIT_EXPECT_TRUE(test, heard);
+	kpkeys_test_expect_report(test, "read of secret", load_static);
 }
 
 static int guarded_store(void)

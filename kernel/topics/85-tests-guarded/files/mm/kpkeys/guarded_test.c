@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: guarded variables, and the sysctls that write them. */
 #include <linux/cred.h>
-#include <linux/delay.h>
 #include <linux/kallsyms.h>
 #include <linux/kpkeys_guarded.h>
 #include <linux/kpkeys_secrets.h>
@@ -9,9 +8,7 @@
 #include <linux/mm.h>
 #include <linux/string.h>
 #include <linux/sysctl.h>
-#include <linux/tracepoint.h>
 #include <linux/uaccess.h>
-#include <trace/events/printk.h>
 
 #include "check.h"
 #include "guarded.h"
@@ -204,51 +201,30 @@ static void test_all_are_guarded(struct kunit *test)
 	KUNIT_EXPECT_NE(test, kallsyms_lookup_name("core_pattern"), 0);
 }
 
-static void plant(u64 *entry, u64 value)
-{
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*entry, value);
-}
-
 static void test_checker_sees_bare_variables(struct kunit *test)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check), GFP_KERNEL);
-	struct kpkeys_leaf leaf;
-	u64 *entry, with_key;
+	u64 *entry = kpkeys_test_entry(kpkeys_guarded_page(0)), with_key;
 
 	KUNIT_ASSERT_NOT_NULL(test, check);
-	KUNIT_ASSERT_TRUE(test, arch_kpkeys_leaf((unsigned long)kpkeys_guarded_page(0),
-						 &leaf));
-	entry = __va(leaf.entry);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
 	with_key = *entry;
-	plant(entry, with_key & ~KPKEYS_TEST_PKEY(KPKEYS_PKEY_GUARDED));
+	kpkeys_test_plant(entry, with_key & ~KPKEYS_TEST_PKEY(KPKEYS_PKEY_GUARDED));
 	kpkeys_check(check);
-	plant(entry, with_key);
+	kpkeys_test_plant(entry, with_key);
 	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_EQ(test, check->guarded_unkeyed, 1);
 	kpkeys_test_expect_clean(test);
 }
 
-static void hear_guarded(void *data, const char *text, size_t len)
+static int store_number(void)
 {
-	if (strnstr(text, "write to guarded variable", len))
-		WRITE_ONCE(*(bool *)data, true);
+	return store_to(&number, 5);
 }
 
-/* Reports are rate-limited: others may have used the limit up. */
 static void test_report_says_variable(struct kunit *test)
 {
-	bool heard = false;
-	int tries;
-
-	KUNIT_ASSERT_EQ(test, register_trace_console(hear_guarded, &heard), 0);
-	for (tries = 0; tries < 20 && !READ_ONCE(heard); tries++) {
-		KUNIT_EXPECT_EQ(test, store_to(&number, 5), -EFAULT);
-		msleep(500);
-	}
-	unregister_trace_console(hear_guarded, &heard);
-	tracepoint_synchronize_unregister();
-	KUNIT_EXPECT_TRUE(test, heard);
+	kpkeys_test_expect_report(test, "write to guarded variable", store_number);
 }
 
 static int guarded_test_init(struct kunit *test)
