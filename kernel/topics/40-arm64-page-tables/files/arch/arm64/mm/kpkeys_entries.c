@@ -302,6 +302,7 @@ void kpkeys_set_ptes(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_ptes);
 
+#ifdef KPKEYS_ENTRIES_OF_ANY_SIZE
 /**
  * kpkeys_set_entries - entries of any level, behind their checks, where tables are protected
  * @mm: whose
@@ -319,6 +320,7 @@ void kpkeys_set_entries(struct mm_struct *mm, pte_t *ptep, pte_t pte,
 		kpkeys_set_block(ptep, pte, stride);
 }
 EXPORT_SYMBOL_GPL(kpkeys_set_entries);
+#endif
 
 /* What was there is told when the gate is shut: where to, the stack says. */
 static noinline __flatten bool clear_slot(pte_t *ptep, pte_t *old)
@@ -398,6 +400,7 @@ pte_t kpkeys_clear_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_ptes);
 
+#ifdef KPKEYS_ENTRIES_OF_ANY_SIZE
 /**
  * kpkeys_clear_block - clear an entry above the last level
  * @mm: whose
@@ -415,6 +418,7 @@ pte_t kpkeys_clear_block(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
 	return kpkeys_clear_ptes(mm, addr, ptep, 1);
 }
 EXPORT_SYMBOL_GPL(kpkeys_clear_block);
+#endif
 
 static noinline __flatten void wrprotect_one(struct mm_struct *mm, unsigned long addr,
 					     pte_t *ptep)

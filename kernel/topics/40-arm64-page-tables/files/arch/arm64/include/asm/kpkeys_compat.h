@@ -13,6 +13,9 @@
 
 #include <asm/text-patching.h>
 
+/* One helper each sets and clears entries of any level. */
+#define KPKEYS_ENTRIES_OF_ANY_SIZE	1
+
 /* The last that the way back from an exception reads of struct pt_regs, and words up to its end. */
 #define kpkeys_last_reg		pmr
 #define KPKEYS_REGS_READ	36
