@@ -90,7 +90,6 @@
 	X(interrupted_registers, "interrupted-registers", NEEDS_VICTIM) \
 	X(trap_registers,	"trap-registers",	NEEDS_VICTIM)	\
 	X(interrupted_level,	"interrupted-level",	0)		\
-	X(backwards,		"backwards",		0)		\
 	X(backwards_pool,	"backwards-pool",	NEEDS_VICTIM)	\
 	X(static_call_held,	"static-call-held",	0)		\
 	X(ist_pointer,		"ist-pointer",		0)		\
