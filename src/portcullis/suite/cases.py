@@ -367,6 +367,7 @@ CASES = (
     *ATTACKS,
     *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
     *attacks("cpus-", ("enforce",), cpus=4, only="four-cpus"),
+    *attacks("efi-", ("off", "enforce"), efi=True, only="efi", timeout=240.0),
     *attacks("nopti-", ("off",), only="nopti", pti=False, la57=False),
     *attacks("nopti-", ("enforce",), pti=False, la57=False),
     *attacks("nopti-all-", ("off",), pti=False, la57=False, long=True),

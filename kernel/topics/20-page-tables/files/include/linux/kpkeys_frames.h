@@ -149,6 +149,7 @@ static __always_inline bool kpkeys_frame_has_key(enum kpkeys_frame frame, int pk
 void kpkeys_frames_readonly(void *start, void *end);
 void kpkeys_pages_readonly(void *addr, unsigned int nr);
 void kpkeys_frames_table(void *page);
+void kpkeys_firmware_text(phys_addr_t phys, unsigned long size);
 
 /* Returns whether an entry must not be written. */
 bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
@@ -183,6 +184,7 @@ static __always_inline u8 kpkeys_frame_byte(unsigned long pfn) { return 0; }
 static inline void kpkeys_frames_readonly(void *start, void *end) { }
 static inline void kpkeys_pages_readonly(void *addr, unsigned int nr) { }
 static inline void kpkeys_frames_table(void *page) { }
+static inline void kpkeys_firmware_text(phys_addr_t phys, unsigned long size) { }
 static inline void kpkeys_begin_table(const void *table, unsigned int level) { }
 
 #endif /* KPKEYS_BUILT_IN */

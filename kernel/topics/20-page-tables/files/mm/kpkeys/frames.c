@@ -39,7 +39,8 @@ u8 *kpkeys_no_frames __ro_after_init;
 /* ---- what frames are ---- */
 
 /* What is entered stays what it is: where this is may have been a lie. */
-static void set_run(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)
+static noinline __flatten void enter_run(unsigned long pfn, unsigned long nr,
+					 enum kpkeys_frame frame)
 {
 	unsigned long index, first;
 	u8 *frames;
@@ -47,13 +48,13 @@ static void set_run(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
 	kpkeys_reread(nr);
-	/* No table that somebody could link: how it is linked is not said here. */
+	/* Nor text, nor a table that somebody could link: how it is linked is not said here. */
 	kpkeys_reread(frame);
 	frame &= KPKEYS_FRAME_KIND;
 	index = pfn / KPKEYS_FRAMES_PER_PAGE;
 	first = pfn % KPKEYS_FRAMES_PER_PAGE;
 	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] == kpkeys_no_frames ||
-	    nr > KPKEYS_FRAMES_PER_PAGE - first)
+	    nr > KPKEYS_FRAMES_PER_PAGE - first || kpkeys_frame_is_constant(frame))
 		return;
 	for (frames = kpkeys_frames.page[index] + first; nr; nr--, frames++)
 		if (*frames == KPKEYS_FRAME_ORDINARY)
@@ -67,8 +68,20 @@ static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame fr
 	for (; nr; nr -= run, pfn += run) {
 		run = KPKEYS_FRAMES_PER_PAGE - pfn % KPKEYS_FRAMES_PER_PAGE;
 		run = min(nr, run);
-		set_run(pfn, run, frame);
+		enter_run(pfn, run, frame);
 	}
+}
+
+/* For those alone who do it before there is a process. */
+static noinline __flatten void enter_readonly(unsigned long pfn)
+{
+	u8 *frame;
+
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	frame = frame_at(pfn);
+	if (frame && *frame == KPKEYS_FRAME_ORDINARY)
+		*frame = KPKEYS_FRAME_READONLY;
 }
 
 /**
@@ -152,14 +165,6 @@ void kpkeys_frames_table(void *page)
 	kpkeys_table_take(page);
 }
 
-static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
-{
-	while (pfn < end &&
-	       (kpkeys_frame(pfn) == KPKEYS_FRAME_ORDINARY) == ordinary)
-		pfn++;
-	return pfn;
-}
-
 /**
  * kpkeys_pages_readonly - enter what is as good as the kernel's text
  * @addr: in the direct map, page-aligned
@@ -169,13 +174,10 @@ static unsigned long skip(unsigned long pfn, unsigned long end, bool ordinary)
  */
 void kpkeys_pages_readonly(void *addr, unsigned int nr)
 {
-	unsigned long pfn = PHYS_PFN(__pa(addr)), last = pfn + nr, next;
+	unsigned long pfn = PHYS_PFN(__pa(addr));
 
-	for (; kpkeys_pgtables_enabled() && pfn < last; pfn = next) {
-		pfn = skip(pfn, last, false);
-		next = skip(pfn, last, true);
-		set_frames(pfn, next - pfn, KPKEYS_FRAME_READONLY);
-	}
+	for (; kpkeys_pgtables_enabled() && nr; nr--, pfn++)
+		enter_readonly(pfn);
 }
 
 /**
@@ -486,6 +488,23 @@ static int add_frames(unsigned long pfn, unsigned long end)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+/**
+ * kpkeys_firmware_text - enter code of the firmware that the kernel runs, before a process does
+ * @phys: page-aligned; nothing maps it to be written
+ * @size: bytes
+ */
+void __init kpkeys_firmware_text(phys_addr_t phys, unsigned long size)
+{
+	unsigned long pfn = PHYS_PFN(phys), nr = size / PAGE_SIZE;
+
+	if (!kpkeys_frames.nr)
+		return;
+	if (add_frames(pfn, pfn + nr))
+		pr_warn("no room for frames of the firmware's code: it can be written\n");
+	for (; nr; nr--, pfn++)
+		enter_readonly(pfn);
 }
 
 static int memory_comes(struct notifier_block *nb, unsigned long action,
