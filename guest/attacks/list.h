@@ -61,6 +61,8 @@
 	X(live_cred,		"live-cred",		0)		\
 	X(modprobe_path,	"modprobe-path",	0)		\
 	X(core_pattern,		"core-pattern",		0)		\
+	X(sysctl_copy,		"sysctl-copy",		0)		\
+	X(sysctl_deputy,	"sysctl-deputy",	NEEDS_SETUID)	\
 	X(sysctl_table,		"sysctl-table",		0)		\
 	X(page_struct,		"page-struct",		0)		\
 	X(mm_pgd_pointer,	"mm-pgd-pointer",	NEEDS_VICTIM)	\

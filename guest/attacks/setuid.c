@@ -91,11 +91,37 @@ static void make_program(char *page, const void *code, size_t size)
 	memcpy(page + entry, code, size);
 }
 
+#ifdef __x86_64__
+/* write(2, argv[0], strlen(argv[0])); exit(0): as programs say how they are used */
+static const unsigned char says_its_name[] = {
+	0x48, 0x8b, 0x74, 0x24, 0x08, 0x31, 0xd2, 0x80, 0x3c, 0x16, 0x00, 0x74,
+	0x04, 0xff, 0xc2, 0xeb, 0xf6, 0xbf, 0x02, 0x00, 0x00, 0x00, 0xb8, 0x01,
+	0x00, 0x00, 0x00, 0x0f, 0x05, 0x31, 0xff, 0xb8, 0x3c, 0x00, 0x00, 0x00,
+	0x0f, 0x05,
+};
+
+static void create_talker(void)
+{
+	char page[PAGE_SIZE];
+	int fd;
+
+	make_program(page, says_its_name, sizeof(says_its_name));
+	unlink("/tmp/setuid-talker");
+	fd = open("/tmp/setuid-talker", O_WRONLY | O_CREAT | O_EXCL, 0755);
+	if (fd < 0 || write(fd, page, PAGE_SIZE) != (ssize_t)PAGE_SIZE || fchmod(fd, 04755))
+		_exit(1);
+	close(fd);
+}
+#endif
+
 void setuid_program_create(void)
 {
 	char page[PAGE_SIZE];
 	int fd;
 
+#ifdef __x86_64__
+	create_talker();
+#endif
 	make_program(page, innocent, sizeof(innocent));
 	unlink(PROGRAM);
 	fd = open(PROGRAM, O_WRONLY | O_CREAT | O_EXCL, 0755);

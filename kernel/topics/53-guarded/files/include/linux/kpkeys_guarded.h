@@ -61,6 +61,7 @@ static __always_inline bool kpkeys_is_guarded(const void *addr)
 int kpkeys_guarded_sysctl(const struct ctl_table *table, void *buffer,
 			  size_t *lenp, loff_t *ppos);
 int kpkeys_guarded_commit(const struct ctl_table *table);
+int kpkeys_guarded_check_writer(const void *var);
 
 #else
 
@@ -75,6 +76,7 @@ static inline int kpkeys_guarded_sysctl(const struct ctl_table *table, void *buf
 }
 
 static inline int kpkeys_guarded_commit(const struct ctl_table *table) { return 0; }
+static inline int kpkeys_guarded_check_writer(const void *var) { return 0; }
 
 #endif /* CONFIG_KPKEYS_GUARDED */
 

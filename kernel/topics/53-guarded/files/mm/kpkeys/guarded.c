@@ -130,14 +130,33 @@ static __always_inline void copy_value(void *to, const void *from, unsigned int 
 	COPY_BY(u8);
 }
 
-static noinline __flatten bool write_guarded(const struct ctl_table *table, const void *from)
+/* By all of its IDs: a setuid program writes what its caller says to where he says. */
+static __always_inline bool is_root(void)
+{
+	const struct cred *cred = current_cred();
+
+	return uid_eq(cred->uid, GLOBAL_ROOT_UID) && uid_eq(cred->euid, GLOBAL_ROOT_UID) &&
+	       uid_eq(cred->suid, GLOBAL_ROOT_UID);
+}
+
+static noinline __flatten bool write_guarded(const struct ctl_table *table, const void *from,
+					     bool ask)
 {
 	guard(kpkeys_guarded)();
 	kpkeys_reread(table);
-	if (!is_genuine(table))
+	kpkeys_reread(ask);
+	if (!is_genuine(table) ||
+	    (!is_root() && (ask || kpkeys_state.mode != KPKEYS_AUDIT)))
 		return false;
 	copy_value(table->data, from, table->maxlen);
 	return true;
+}
+
+static const char *why_not(const struct ctl_table *table)
+{
+	if (!is_genuine(table))
+		return "a guarded variable by a forged table";
+	return is_root() ? NULL : "a guarded variable by somebody else";
 }
 
 /**
@@ -145,27 +164,23 @@ static noinline __flatten bool write_guarded(const struct ctl_table *table, cons
  * @table: as the handler got it, for a write
  *
  * For handlers that look at the variable afterwards. It is done in any case when
- * they are back.
+ * they are back. What a handler got may be anything, and so may who called it.
  *
  * Return: 0, or -EPERM.
  */
 int kpkeys_guarded_commit(const struct ctl_table *table)
 {
-	const struct bounced *bounced;
+	const struct ctl_table *of;
+	const char *why;
 
 	/* Audit let it through, or it is not guarded: it is where it belongs. */
 	if (!kpkeys_guarded_enabled() || kpkeys_is_guarded(table->data))
 		return 0;
-	bounced = container_of(table, struct bounced, table);
-	return write_guarded(bounced->of, table->data) ? 0 : -EPERM;
-}
-
-static const char *why_not(const struct ctl_table *table)
-{
-	if (!is_genuine(table))
-		return "a guarded variable by a forged table";
-	return uid_eq(current_euid(), GLOBAL_ROOT_UID) ? NULL :
-	       "a guarded variable by somebody else";
+	of = READ_ONCE(container_of(table, struct bounced, table)->of);
+	why = why_not(of);
+	if (why && kpkeys_refuse("write", why, of, NULL))
+		return -EPERM;
+	return write_guarded(of, table->data, !why) ? 0 : -EPERM;
 }
 
 /**
@@ -195,4 +210,20 @@ int kpkeys_guarded_sysctl(const struct ctl_table *table, void *buffer,
 	ret = ret ?: kpkeys_guarded_commit(&bounced.table);
 	kfree(bounced.table.data);
 	return ret;
+}
+
+/**
+ * kpkeys_guarded_check_writer - may the caller write a guarded variable?
+ * @var: which
+ *
+ * For those who write it by another way than a sysctl. That they have the file open
+ * to be written, ordinary data say.
+ *
+ * Return: 0, or -EPERM.
+ */
+int kpkeys_guarded_check_writer(const void *var)
+{
+	return kpkeys_guarded_enabled() && !is_root() &&
+	       kpkeys_refuse("write", "a guarded variable by somebody else", var, NULL) ?
+	       -EPERM : 0;
 }

@@ -150,20 +150,52 @@ static void test_forged_tables_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, number, 1);
 }
 
+static int write_as(const struct cred *cred)
+{
+	const struct cred *old = override_creds(cred);
+	int ret = write_by(&tables[0], "2\n");
+
+	revert_creds(old);
+	return ret;
+}
+
 static void test_others_than_root_are_refused(struct kunit *test)
 {
-	struct cred *cred = prepare_creds();
-	const struct cred *old;
-	int ret;
+	struct cred *other = prepare_creds(), *setuid = prepare_creds();
 
-	KUNIT_ASSERT_NOT_NULL(test, cred);
-	cred->euid = KUIDT_INIT(1000);
-	old = override_creds(cred);
-	ret = write_by(&tables[0], "2\n");
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	KUNIT_ASSERT_NOT_NULL(test, setuid);
+	other->euid = KUIDT_INIT(1000);
+	setuid->uid = KUIDT_INIT(1000);
+	KUNIT_EXPECT_EQ(test, write_as(other), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_as(setuid), -EPERM);
+	put_cred(other);
+	put_cred(setuid);
+	KUNIT_EXPECT_EQ(test, number, 1);
+}
+
+/* A handler that is given what looks like the copy of a table, and whoever calls it. */
+static void test_nobody_commits_for_others(struct kunit *test)
+{
+	struct cred *other = prepare_creds();
+	const struct cred *old;
+	int value = 2, ret;
+	struct {
+		struct ctl_table	table;
+		const struct ctl_table	*of;
+	} forged = { .table = tables[0], .of = &tables[0] };
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	forged.table.data = &value;
+	other->euid = KUIDT_INIT(1000);
+	old = override_creds(other);
+	ret = kpkeys_guarded_commit(&forged.table);
 	revert_creds(old);
-	put_cred(cred);
+	put_cred(other);
 	KUNIT_EXPECT_EQ(test, ret, -EPERM);
 	KUNIT_EXPECT_EQ(test, number, 1);
+	forged.of = &forged.table;
+	KUNIT_EXPECT_EQ(test, kpkeys_guarded_commit(&forged.table), -EPERM);
 }
 
 static const char * const guarded[] = {
@@ -241,6 +273,7 @@ static struct kunit_case guarded_cases[] = {
 	KUNIT_CASE(test_sysctl_writes),
 	KUNIT_CASE(test_forged_tables_are_refused),
 	KUNIT_CASE(test_others_than_root_are_refused),
+	KUNIT_CASE(test_nobody_commits_for_others),
 	KUNIT_CASE(test_all_are_guarded),
 	KUNIT_CASE(test_checker_sees_bare_variables),
 	KUNIT_CASE(test_report_says_variable),
