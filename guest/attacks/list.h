@@ -61,9 +61,9 @@
 	X(live_cred,		"live-cred",		0)		\
 	X(modprobe_path,	"modprobe-path",	0)		\
 	X(core_pattern,		"core-pattern",		0)		\
+	X(sysctl_table,		"sysctl-table",		0)		\
 	X(sysctl_copy,		"sysctl-copy",		0)		\
 	X(sysctl_deputy,	"sysctl-deputy",	NEEDS_SETUID)	\
-	X(sysctl_table,		"sysctl-table",		0)		\
 	X(page_struct,		"page-struct",		0)		\
 	X(mm_pgd_pointer,	"mm-pgd-pointer",	NEEDS_VICTIM)	\
 	X(mm_pgd_other,		"mm-pgd-other",		NEEDS_VICTIM)	\
@@ -112,6 +112,8 @@
 	X(jump_held,		"jump-held",		0)		\
 	X(jump_guard,		"jump-guard",		0)		\
 	X(jump_booting,		"jump-booting",		0)		\
+	X(ftrace_anybody,	"ftrace-anybody",	0)		\
+	X(jump_far,		"jump-far",		0)		\
 	X(smp_locks,		"smp-locks",		NEEDS_HOTPLUG)	\
 	X(bury_held,		"bury-held",		0)		\
 	X(text_behind,		"text-behind",		0)		\

@@ -29,7 +29,7 @@ from portcullis.core.arches import ARCHES, cross_prefix
 from portcullis.core.kselftests import COLLECTIONS, TESTS, SelftestRun, collections_of, read_verdicts, table_of
 from portcullis.core.kselftests import differences as test_differences
 from portcullis.core.lanes import LANES
-from portcullis.core.machine import AUTO, FRAME_BUFFER, MODES, Machine, interactive_command
+from portcullis.core.machine import AUTO, FRAME_BUFFER, KERNEL_PROBES, MODES, Machine, interactive_command
 from portcullis.core.splats import scan_console
 from portcullis.core.userland import (
     ALL,
@@ -168,7 +168,7 @@ def working(machine: Machine, mode: str, asked: str) -> Machine:
     """The machine of one run: where it can be, of two nodes, and with devices whose memory programs map."""
     devices = machine.arch == "x86"
     wanted = (RESUME if "hibernation" in asked else "", CRASH_MEMORY if "kdump" in asked else "")
-    words = (ROOT, *wanted, QUIET, FRAME_BUFFER if devices else "", asked, machine.append)
+    words = (ROOT, *wanted, QUIET, KERNEL_PROBES, FRAME_BUFFER if devices else "", asked, machine.append)
     nodes = 1 if machine.cpus % 2 else 2
     append = " ".join(filter(None, words))
     return replace(machine, mode=mode, append=append, nodes=nodes, mapped_devices=devices)

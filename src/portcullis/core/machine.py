@@ -16,6 +16,7 @@ CPUS_WITH_KEYS = ("max",)  # of all CPUs that the emulators have
 EFI_FIRMWARE = {"x86": "/usr/share/ovmf/OVMF.fd", "arm64": "/usr/share/qemu-efi-aarch64/QEMU_EFI.fd"}
 RESULTS_PORT = "portcullis.results"
 FIRMWARE_WORDS = "opt/portcullis/words"  # guest/userland/run reads it
+KERNEL_PROBES = "kpkeys_kernel_probes=1"  # ftrace, kprobes and live patches, which a protected kernel refuses
 PATIENT_RCU = "rcupdate.rcu_cpu_stall_timeout=60"  # seconds; by default 21, which a busy host may not give a guest
 MODES = ("off", "audit", "enforce")
 MOST_ICOUNT = 10

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from portcullis.core.machine import Machine
 
 Config = Mapping[str, str]
+LOW_TEXT_MIB = 3072
 _OPTION = re.compile(r"CONFIG_[A-Z0-9_]+")
 
 
@@ -18,6 +19,11 @@ def _large_leaves(machine: Machine, config: Config) -> bool:
 def _text_pages(machine: Machine, _: Config) -> bool:
     """Whether a page of text's alias in the direct map can change: without keys arm64 maps it by blocks for good."""
     return machine.arch == "x86" or machine.mode != "off" or "live_split=" in machine.append
+
+
+def _low_text(machine: Machine, _: Config) -> bool:
+    """Whether memory is where the low half of the address of the kernel's text leads to, which KASLR moves."""
+    return machine.arch == "x86" and machine.memory >= LOW_TEXT_MIB and "nokaslr" in machine.append.split()
 
 
 def _hidden_user_keys(machine: Machine, _: Config) -> bool:
@@ -34,6 +40,7 @@ WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "efi": lambda machine, _: machine.efi,
     "gbpages": _large_leaves,
     "text-pages": _text_pages,
+    "low-text": _low_text,
     "pauth-all": _hidden_user_keys,
 }
 

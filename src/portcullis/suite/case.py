@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from portcullis.core.machine import MODES, NO_BACKEND, Machine, backend_of
+from portcullis.core.machine import KERNEL_PROBES, MODES, NO_BACKEND, Machine, backend_of
 from portcullis.core.verdicts import ATTACKED_MACHINE
 
 
@@ -51,6 +51,7 @@ NO_WX = (r"Checked W\+X mappings: passed, no W\+X pages found", r"rodata_test: a
 OPEN_SECRET = r"section left open by kpkeys-secret\[\d+\] at a task switch"
 STRESS_TIME = 420.0  # seconds; debug kernels are slow in an emulator
 KERNEL_BREAKPOINTS = "kpkeys_kernel_breakpoints=1"
+DEBUGGED = f"{KERNEL_BREAKPOINTS} {KERNEL_PROBES}"  # what others do without
 NMI_TESTED = r"ok \d+ test_nmi_runs_shut\s*\n"  # and not skipped
 GUARDED_TESTED = r"ok \d+ kpkeys-guarded\s*\n"  # a suite that must be there
 PUT_BACK = r"WARNING: .*\bnative_write_cr0\b"  # that the kernel sets CR0.WP again

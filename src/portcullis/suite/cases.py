@@ -4,11 +4,13 @@
 from dataclasses import replace
 
 from portcullis.core.emulator import PAC_SEEN, TEST_PREFIX, TESTS
-from portcullis.core.machine import Machine
+from portcullis.core.machine import KERNEL_PROBES, Machine
+from portcullis.core.needs import LOW_TEXT_MIB
 from portcullis.host.newer import KERNELS
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import (
+    DEBUGGED,
     GUARDED_TESTED,
     KERNEL_BREAKPOINTS,
     NMI_TESTED,
@@ -28,6 +30,8 @@ from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
 from portcullis.suite.treeaudit import TREE_AUDIT
 from portcullis.suite.watch import WATCH
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
+
+TRACED = {"timeout": STRESS_TIME, "append": KERNEL_PROBES}  # stress that has text patched as well
 
 CHECKS = (
     Case("style-python", "style-python", "ruff on the tool and its tests"),
@@ -73,9 +77,9 @@ BUILDS = (
 )
 BOOTS = (
     boot("boot-enforce", "boots hardened, every page table keyed", "check"),
-    kunit("kunit", console=(NMI_TESTED, GUARDED_TESTED), append=KERNEL_BREAKPOINTS),
-    boot("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
-    boot("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
+    kunit("kunit", console=(NMI_TESTED, GUARDED_TESTED), append=DEBUGGED),
+    boot("stress-enforce", "stress of memory management, enforced", "stress", **TRACED),
+    boot("stress-audit", "stress finds no writer that was missed", "stress", "audit", **TRACED),
     boot(
         "stress-4cpu-pti",
         "stress on 4 CPUs, isolated page tables",
@@ -225,9 +229,9 @@ NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 ARM64 = (
     Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
     _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN, IN_TIME)),
-    kunit("arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b", GUARDED_TESTED), append=KERNEL_BREAKPOINTS),
-    _arm64("stress-enforce", "stress of memory management, enforced", "stress", timeout=STRESS_TIME),
-    _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", timeout=STRESS_TIME),
+    kunit("arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b", GUARDED_TESTED), append=DEBUGGED),
+    _arm64("stress-enforce", "stress of memory management, enforced", "stress", **TRACED),
+    _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", **TRACED),
     _arm64("stress-4cpu", "stress on 4 CPUs, isolated page tables", "stress", cpus=4, pti=True, timeout=STRESS_TIME),
     _arm64("boot-off", "kpkeys=off", "check", "off"),
     _arm64("boot-1cpu-audit", "one CPU, audit", "check", "audit", cpus=1),
@@ -346,7 +350,7 @@ ALSO_NEWEST = (
     "arm64-boot-efi",
 )
 # Pointer authentication is not for the newest kernel yet.
-ARM64_KUNIT = kunit("arm64-kunit", arch="arm64", append=KERNEL_BREAKPOINTS)
+ARM64_KUNIT = kunit("arm64-kunit", arch="arm64", append=DEBUGGED)
 NEWEST = (
     Case("newest-hooks", "newest-hooks", "every hook applies to the newest kernel's source without fuzz"),
     *(
@@ -368,6 +372,7 @@ CASES = (
     *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
     *attacks("cpus-", ("enforce",), cpus=4, only="four-cpus"),
     *attacks("efi-", ("off", "enforce"), efi=True, only="efi", timeout=240.0),
+    *attacks("low-", ("off", "enforce"), memory=LOW_TEXT_MIB, append="nokaslr", only="low-text"),
     *attacks("nopti-", ("off",), only="nopti", pti=False, la57=False),
     *attacks("nopti-", ("enforce",), pti=False, la57=False),
     *attacks("nopti-all-", ("off",), pti=False, la57=False, long=True),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test cases of the backend that needs no keys: page tables mapped read-only, CR0.WP cleared by the guards."""
 
-from portcullis.core.machine import Machine
+from portcullis.core.machine import KERNEL_PROBES, Machine
 from portcullis.suite.case import (
     AMD_MACHINE,
-    KERNEL_BREAKPOINTS,
+    DEBUGGED,
     NMI_TESTED,
     NO_WX,
     STRESS_TIME,
@@ -31,11 +31,11 @@ WP = (
     boot("wp-amd", "so does a real processor that has none", "check", **AMD_MACHINE),
     boot("wp-not-chosen", "a CPU with keys takes them", "check", backend="auto"),
     boot("wp-not-pks", "kpkeys=enforce,pks without keys is off and says why", "check", pks=False, backend="pks"),
-    kunit("wp-kunit", console=(NMI_TESTED, r"ok \d+ kpkeys-backend\s"), backend="wp", append=KERNEL_BREAKPOINTS),
+    kunit("wp-kunit", console=(NMI_TESTED, r"ok \d+ kpkeys-backend\s"), backend="wp", append=DEBUGGED),
     kunit("wp-nopks-kunit", pks=False, pti=False),
     kunit("wp-amd-kunit", pti=True, **AMD_MACHINE),
-    _stress("stress-enforce", "stress of memory management, enforced"),
-    _stress("stress-audit", "stress finds no writer that was missed", "audit"),
+    _stress("stress-enforce", "stress of memory management, enforced", append=KERNEL_PROBES),
+    _stress("stress-audit", "stress finds no writer that was missed", "audit", append=KERNEL_PROBES),
     _stress("stress-4cpu-pti", "stress on 4 CPUs, isolated page tables", cpus=4, pti=True),
     boot(
         "wp-stress-amd",

@@ -21,11 +21,15 @@ struct page;
 /* What waits to be patched, for the architecture: a page with the state's key. */
 extern u8 kpkeys_patch_queue[PAGE_SIZE];
 
+/* May ftrace, kprobes and others patch the kernel's own text? Read-only after init. */
+extern bool kpkeys_kernel_probes;
+
 void kpkeys_patching_init(void);
 bool __kpkeys_refuse_site(const void *site, size_t size, const void *start,
 			  const void *stop, unsigned long code);
 bool kpkeys_copy_text(void *to, const void *from, size_t len, bool same);
 bool kpkeys_poke_text(void *to, const void *from, size_t len);
+int kpkeys_check_probe(void);
 int __kpkeys_module_comes(const struct module *mod);
 void __kpkeys_module_came(const struct module *mod);
 int __kpkeys_text_came(unsigned long addr, unsigned int nr);
@@ -53,6 +57,8 @@ static inline bool kpkeys_poke_text(void *to, const void *from, size_t len)
 {
 	return false;
 }
+
+static inline int kpkeys_check_probe(void) { return 0; }
 
 static inline int __kpkeys_module_comes(const struct module *mod)
 {

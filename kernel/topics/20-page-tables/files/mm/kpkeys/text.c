@@ -2,11 +2,37 @@
 /* Writing to text where page tables are protected: a page in each section. */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
+#include <linux/errno.h>
+#include <linux/init.h>
 #include <linux/irqflags.h>
 #include <linux/kprobes.h>
 #include <linux/kpkeys_patching.h>
+#include <linux/printk.h>
 
 #include "text.h"
+
+bool kpkeys_kernel_probes __ro_after_init;
+
+static int __init probes_setup(char *arg)
+{
+	kpkeys_kernel_probes = kpkeys_parse_switch("kpkeys_kernel_probes", arg);
+	return 0;
+}
+early_param("kpkeys_kernel_probes", probes_setup);
+
+/**
+ * kpkeys_check_probe - may somebody have the kernel's own text patched?
+ *
+ * Return: 0, or -EOPNOTSUPP. He has not done anything bad, and so it is no
+ * violation.
+ */
+int kpkeys_check_probe(void)
+{
+	if (!kpkeys_pgtables_enabled() || kpkeys_allows_probes())
+		return 0;
+	pr_notice_ratelimited("no tracer of the kernel's text without kpkeys_kernel_probes=1\n");
+	return -EOPNOTSUPP;
+}
 
 typedef enum kpkeys_patched patch_fn(unsigned long to, const void *from, unsigned long len,
 				     bool same, bool ask);
@@ -36,7 +62,7 @@ NOKPROBE_SYMBOL(write_copy);
 static noinline __flatten enum kpkeys_patched
 write_any(unsigned long to, const void *from, unsigned long len, bool same, bool ask)
 {
-	return write_page(to, from, len, same, ask, true);
+	return write_page(to, from, len, same, ask, kpkeys_allows_probes());
 }
 NOKPROBE_SYMBOL(write_any);
 
@@ -90,8 +116,8 @@ NOKPROBE_SYMBOL(kpkeys_copy_text);
  * @from: what
  * @len: bytes
  *
- * What ftrace, kprobes and others of root's have patched. Jump labels have a section of
- * their own.
+ * What ftrace, kprobes and others of root's have patched: the kernel's own text where
+ * kpkeys_kernel_probes=1 allows it. Jump labels have a section of their own.
  *
  * Return: false if it is refused.
  */

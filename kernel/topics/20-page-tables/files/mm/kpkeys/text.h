@@ -94,6 +94,15 @@ static __always_inline bool is_own_text(unsigned long addr, unsigned long pfn)
 	       addr >= (unsigned long)_stext && addr < (unsigned long)_etext;
 }
 
+/*
+ * What ftrace, kprobes and others say is to be patched, and by whom, is in ordinary
+ * memory.
+ */
+static __always_inline bool kpkeys_allows_probes(void)
+{
+	return kpkeys_kernel_probes || !kpkeys_processes_run;
+}
+
 /* The kernel's own table of places is read-only. */
 static __always_inline bool is_builtin(const struct jump_entry *entry)
 {

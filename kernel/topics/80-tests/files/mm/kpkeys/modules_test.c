@@ -276,6 +276,7 @@ static void test_slots_of_probes_are_text(struct kunit *test)
 	struct kprobe p = { .addr = (void *)probed, .pre_handler = handler };
 	unsigned long slot;
 
+	KPKEYS_TEST_REQUIRES(test, kpkeys_kernel_probes);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&p), 0);
 	slot = (unsigned long)slot_of(&p);
 	KUNIT_EXPECT_NE(test, slot, 0);

@@ -2,6 +2,7 @@
 /* KUnit tests: who may have text patched. */
 #include <linux/bpf.h>
 #include <linux/jump_label.h>
+#include <linux/kprobes.h>
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
@@ -137,7 +138,7 @@ static void test_text_is_what_is_patched(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, ordinary);
 	enter_text(TEXT);
 	KUNIT_EXPECT_TRUE(test, pokes(ordinary));
-	KUNIT_EXPECT_TRUE(test, pokes(TEXT));
+	KUNIT_EXPECT_EQ(test, pokes(TEXT), kpkeys_kernel_probes);
 	KUNIT_EXPECT_FALSE(test, pokes(lm_alias(TEXT)));
 	KUNIT_EXPECT_FALSE(test, pokes(table));
 	KUNIT_EXPECT_FALSE(test, pokes(&kpkeys_state));
@@ -167,6 +168,21 @@ static void test_text_is_written(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kpkeys_poke_text(NULL, text, sizeof(text)));
 	vfree(page);
 }
+
+#ifdef CONFIG_KPROBES
+/* Who asks is told so, and it is no violation. */
+static void test_probes_are_turned_down(struct kunit *test)
+{
+	struct kprobe probe = { .symbol_name = "do_sys_open" };
+	unsigned long before = kpkeys_test_violations();
+	int err = register_kprobe(&probe);
+
+	if (!err)
+		unregister_kprobe(&probe);
+	KUNIT_EXPECT_EQ(test, err, kpkeys_kernel_probes ? 0 : -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
+}
+#endif
 
 /* Else whatever has a page there writes to it while another CPU does. */
 static void test_slot_of_text_is_empty(struct kunit *test)
@@ -259,9 +275,47 @@ static void test_label_goes_by_its_entry(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, static_branch_unlikely(&label));
 }
 
+/* What is patched is noted in 32 bits, so far away it is something else. */
+static void test_place_of_label_is_whole(struct kunit *test)
+{
+	static const u8 nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	struct jump_entry *far = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, far);
+	memcpy(far + 1, nop, sizeof(nop));
+	far->code = (long)(far + 1) - (long)&far->code;
+	KUNIT_EXPECT_FALSE(test, kpkeys_queue_jump(far, true));
+	KUNIT_EXPECT_EQ(test, tp_page->nr, 0);
+	kpkeys_end_queue(false);
+}
+
+static bool waits(unsigned long at, bool single)
+{
+	struct text_poke_loc tp = { .rel_addr = at - CODE, .len = 5 };
+
+	return kpkeys_queue_text(&tp, single);
+}
+
+/* What ftrace's records and others say is in ordinary memory. */
+static void test_queue_takes_no_text_of_the_kernels(struct kunit *test)
+{
+	bool single = waits(CODE, true), batch = waits((unsigned long)_etext - 1, false);
+
+	KUNIT_EXPECT_EQ(test, single, kpkeys_kernel_probes);
+	KUNIT_EXPECT_EQ(test, batch, kpkeys_kernel_probes);
+	KUNIT_EXPECT_EQ(test, tp_page->single.len, single ? 5 : 0);
+	KUNIT_EXPECT_EQ(test, tp_page->nr, batch);
+	kpkeys_end_queue(true);
+	kpkeys_end_queue(false);
+}
+
 static void test_steps_are_in_order(struct kunit *test)
 {
-	struct text_poke_loc forged = { .len = 5 }, *tp = &tp_page->single;
+	static u8 no_text[8];
+	struct text_poke_loc *tp = &tp_page->single, forged = {
+		.rel_addr = (unsigned long)no_text - CODE,
+		.len = 5,
+	};
 
 	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(tp, KPKEYS_STEP_TRAP));
 	KUNIT_EXPECT_FALSE(test, kpkeys_patch_step(&forged, KPKEYS_STEP_TRAP));
@@ -388,6 +442,9 @@ static struct kunit_case patching_cases[] = {
 #endif
 	KUNIT_CASE(test_text_is_what_is_patched),
 	KUNIT_CASE(test_text_is_written),
+#ifdef CONFIG_KPROBES
+	KUNIT_CASE(test_probes_are_turned_down),
+#endif
 	KUNIT_CASE(test_slot_of_text_is_empty),
 #ifdef CONFIG_BPF_JIT
 	KUNIT_CASE(test_nothing_is_copied_to_text),
@@ -396,6 +453,8 @@ static struct kunit_case patching_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_queue_believes_no_entry),
 	KUNIT_CASE(test_label_goes_by_its_entry),
+	KUNIT_CASE(test_place_of_label_is_whole),
+	KUNIT_CASE(test_queue_takes_no_text_of_the_kernels),
 	KUNIT_CASE(test_steps_are_in_order),
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	KUNIT_CASE(test_static_call_wants_a_site),

@@ -83,6 +83,12 @@ static __always_inline void fill_jump(struct text_poke_loc *tp, s32 at, u8 len, 
 	tp->step = KPKEYS_STEP_NONE;
 }
 
+/* As it is noted, and found again: the low half of other addresses is the same. */
+static __always_inline unsigned long place_of(unsigned long at)
+{
+	return (unsigned long)_stext + (s32)(at - (unsigned long)_stext);
+}
+
 /* Of what is kept. The kernel's own text is patched by its own table alone. */
 static __always_inline bool add_jump(bool ask)
 {
@@ -90,7 +96,7 @@ static __always_inline bool add_jump(bool ask)
 	int nr = tp_page->nr;
 	u8 len;
 
-	kpkeys_keep(end, jump_entry_code(entry));
+	kpkeys_keep(end, place_of(jump_entry_code(entry)));
 	kpkeys_keep(value, jump_entry_target(entry));
 	if ((is_builtin(entry) ? is_for_ever(entry) :
 				 !is_others(mapped_at(kpkeys_kept(end)))) &&
@@ -150,35 +156,6 @@ static __always_inline struct text_poke_loc *add_text(const struct text_poke_loc
 	*to = *tp;
 	to->step = KPKEYS_STEP_NONE;
 	return to;
-}
-
-static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_loc *tp,
-							 bool single)
-{
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(tp);
-	kpkeys_reread(single);
-	return take_slot() ? leave_slot(!!add_text(tp, single)) :
-			     KPKEYS_PATCH_BUSY;
-}
-
-/**
- * kpkeys_queue_text - have any instruction be patched
- * @tp: which
- * @single: by itself, or with the next batch
- *
- * What ftrace, kprobes and others of root's say is believed.
- *
- * Return: false if the batch is full.
- */
-bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single)
-{
-	enum kpkeys_patched done;
-
-	guard(irqsave)();
-	while ((done = queue_text(tp, single)) == KPKEYS_PATCH_BUSY)
-		cpu_relax();
-	return done == KPKEYS_PATCHED;
 }
 
 /* ---- static calls ---- */
@@ -244,13 +221,24 @@ static __always_inline bool is_static_call(const struct text_poke_loc *tp)
 	return is_call_text(tp, (const u8 *)at, site_key(site) & STATIC_CALL_SITE_TAIL);
 }
 
-static __always_inline bool add_call(const struct text_poke_loc *tp, bool single, bool ask)
+/* ---- whatever is not a jump label ---- */
+
+/* Of what is keyed. */
+static __always_inline bool may_be_probed(const struct text_poke_loc *tp)
+{
+	unsigned long at = (unsigned long)_stext + tp->rel_addr;
+
+	return kpkeys_allows_probes() ||
+	       !(at >= (unsigned long)_stext && at < (unsigned long)_etext);
+}
+
+static __always_inline bool add(const struct text_poke_loc *tp, bool single, bool ask, bool call)
 {
 	struct text_poke_loc *to = add_text(tp, single);
 
 	if (!to)
 		return false;
-	if (!kpkeys_pgtables_enabled() || is_static_call(to) ||
+	if (!kpkeys_pgtables_enabled() || (call ? is_static_call(to) : may_be_probed(to)) ||
 	    (!ask && kpkeys_state.mode == KPKEYS_AUDIT))
 		return true;
 	if (single)
@@ -260,6 +248,38 @@ static __always_inline bool add_call(const struct text_poke_loc *tp, bool single
 	return false;
 }
 
+static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_loc *tp,
+							 bool single, bool ask)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(tp);
+	kpkeys_reread(single);
+	kpkeys_reread(ask);
+	return take_slot() ? leave_slot(add(tp, single, ask, false)) : KPKEYS_PATCH_BUSY;
+}
+
+/**
+ * kpkeys_queue_text - have any instruction be patched
+ * @tp: which
+ * @single: by itself, or with the next batch
+ *
+ * What ftrace, kprobes and others of root's say is believed of text that is not the
+ * kernel's own; of that, where kpkeys_kernel_probes=1 allows it.
+ *
+ * Return: false if the batch is full, or that is not allowed.
+ */
+bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single)
+{
+	enum kpkeys_patched done;
+	bool ask = true;
+
+	guard(irqsave)();
+	do {
+		done = queue_text(tp, single, ask);
+	} while (is_to_repeat(done, &ask, tp));
+	return done == KPKEYS_PATCHED;
+}
+
 static noinline __flatten enum kpkeys_patched queue_call(const struct text_poke_loc *tp,
 							 bool single, bool ask)
 {
@@ -267,7 +287,7 @@ static noinline __flatten enum kpkeys_patched queue_call(const struct text_poke_
 	kpkeys_reread(tp);
 	kpkeys_reread(single);
 	kpkeys_reread(ask);
-	return take_slot() ? leave_slot(add_call(tp, single, ask)) : KPKEYS_PATCH_BUSY;
+	return take_slot() ? leave_slot(add(tp, single, ask, true)) : KPKEYS_PATCH_BUSY;
 }
 
 /**

