@@ -113,7 +113,8 @@ enum outcome patch_text_by(bool (*store)(uint64_t addr, const void *data, size_t
 uint64_t patched_entry(void);
 enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t len));
 
-/* setuid.c: the page cache of a root-owned setuid program */
+/* setuid.c: the page cache of a root-owned setuid program, and one that writes its name (x86-64) */
+#define SETUID_TALKER	"/tmp/setuid-talker"
 void setuid_program_create(void);
 volatile char *setuid_program_map(uint64_t at);	/* read-only; at 0 anywhere */
 enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be written */

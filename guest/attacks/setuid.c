@@ -106,8 +106,8 @@ static void create_talker(void)
 	int fd;
 
 	make_program(page, says_its_name, sizeof(says_its_name));
-	unlink("/tmp/setuid-talker");
-	fd = open("/tmp/setuid-talker", O_WRONLY | O_CREAT | O_EXCL, 0755);
+	unlink(SETUID_TALKER);
+	fd = open(SETUID_TALKER, O_WRONLY | O_CREAT | O_EXCL, 0755);
 	if (fd < 0 || write(fd, page, PAGE_SIZE) != (ssize_t)PAGE_SIZE || fchmod(fd, 04755))
 		_exit(1);
 	close(fd);

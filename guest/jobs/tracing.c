@@ -89,13 +89,13 @@ enum job_outcome function_trace(void)
 	if (access(TRACING "set_ftrace_filter", W_OK))
 		return skipped("no function tracer");
 	churn = start_churn();
-	err = patch_text(churn, TRACING "set_ftrace_filter", "*pte*:traceon");
+	err = patch_text(churn, TRACING "set_ftrace_filter", "*pte*:traceon\n");
 	if (err == -EOPNOTSUPP) {
 		stop_churn(churn);
 		return skipped("not without kpkeys_kernel_probes=1");
 	}
 	usleep(200000);
-	err |= patch_text(churn, TRACING "set_ftrace_filter", "!*pte*:traceon");
+	err |= patch_text(churn, TRACING "set_ftrace_filter", "!*pte*:traceon\n");
 	stop_churn(churn);
 	return err ? failed("calls cannot be traced") : passed();
 }
