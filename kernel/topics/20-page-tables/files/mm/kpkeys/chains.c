@@ -145,7 +145,8 @@ static __always_inline bool may_lead_to(const u64 *entry, unsigned int level)
 	u8 table = KPKEYS_TABLE(level_above(level), KPKEYS_LINK_ONE);
 
 	return kpkeys_is_linear(entry) && kpkeys_is_whole_entry(entry) && !READ_ONCE(*entry) &&
-	       kpkeys_frame_byte(kpkeys_linear_pfn(entry)) == table;
+	       kpkeys_frame_byte(kpkeys_linear_pfn(entry)) == table &&
+	       !is_in_copy(entry, table);
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <linux/panic.h>
 
 #include "addresses.h"
+#include "brings.h"
 #include "links.h"
 #include "slots.h"
 #include "tables.h"
@@ -114,61 +115,6 @@ static __always_inline bool loses(void)
 	return kpkeys_loses(kpkeys_kept(seen), kpkeys_kept(value), entry_level());
 }
 
-/* A table that was a process's may have what user space runs. */
-static __always_inline bool any_runs(unsigned long table)
-{
-	int level = kpkeys_level_to_search(table);
-	const u64 *entry = pfn_to_kaddr(table);
-	unsigned long pfn, nr;
-	u64 value;
-
-	do {
-		value = READ_ONCE(*entry);
-		if (arch_kpkeys_leaf_runs(value) && !table_below(value, level) &&
-		    kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
-		    !kpkeys_are_text(pfn, nr))
-			return true;
-	} while (offset_in_page(++entry));
-	return false;
-}
-
-/* What is keyed would be at another address: a table may say the same in smaller pieces. */
-static __always_inline bool is_keyed(u64 value, int level)
-{
-	return arch_kpkeys_leaf_has_key(value, level) ||
-	       (!table_below(value, level) && leads_to_keyed(value, level));
-}
-
-/* As it may be where the table is a process's, and not where it is the kernel's. */
-static __always_inline bool is_users(u64 value, int level)
-{
-	return !table_below(value, level) && arch_kpkeys_leaf_is_users(value);
-}
-
-static __always_inline bool any_keyed(unsigned long table)
-{
-	int level = kpkeys_level_to_search(table);
-	const u64 *entry = pfn_to_kaddr(table);
-
-	do {
-		if (is_keyed(READ_ONCE(*entry), level))
-			return true;
-	} while (offset_in_page(++entry));
-	return false;
-}
-
-static __always_inline bool any_users(unsigned long table)
-{
-	int level = kpkeys_level_to_search(table);
-	const u64 *entry = pfn_to_kaddr(table);
-
-	do {
-		if (is_users(READ_ONCE(*entry), level))
-			return true;
-	} while (offset_in_page(++entry));
-	return false;
-}
-
 /* Asked of a table that becomes the kernel's. */
 static __always_inline bool comes_to_kernel(void)
 {
@@ -185,9 +131,9 @@ static __always_inline bool brings_keyed(void)
 	       any_keyed(new_table());
 }
 
-static __always_inline bool brings_users(void)
+static __always_inline bool brings_no_kernels(void)
 {
-	return comes_to_kernel() && any_users(new_table());
+	return comes_to_kernel() && any_is_no_kernels(new_table());
 }
 
 /* A process's page is user space's if all entries above say so. */
@@ -222,7 +168,8 @@ static __always_inline bool exchange_kept(void)
 		kpkeys_keep(seen, seen);
 		if (!claim_new_table())
 			return false;
-		if (unlikely(loses() || brings_text() || brings_keyed() || brings_users())) {
+		if (unlikely(loses() || brings_text() || brings_keyed() ||
+			     brings_no_kernels())) {
 			unlink_but(new_table(), old_table());
 			return false;
 		}
@@ -251,7 +198,8 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 		kpkeys_keep(parent, parent_of(entry));
 		kpkeys_keep(table, shadowed(entry, kpkeys_kept(parent)));
 		kpkeys_keep(done, !new_table() || new_table() == kpkeys_kept(table));
-		if (hides_user() || (!new_table() && !maps_what_fits()))
+		if (is_in_copy(kpkeys_kept(entry), kpkeys_kept(parent)) || hides_user() ||
+		    (!new_table() && !maps_what_fits()))
 			return false;
 		if (!exchange_kept())
 			return false;
@@ -283,6 +231,7 @@ static bool refuse_link(u64 value)
 			     pfn_to_kaddr(pfn), NULL);
 }
 
+/* A root is claimed where the kernel's half is copied to it, and not here. */
 static noinline __flatten bool claim_one(unsigned long pfn, unsigned int level,
 					 enum kpkeys_link link)
 {
@@ -290,8 +239,9 @@ static noinline __flatten bool claim_one(unsigned long pfn, unsigned int level,
 	kpkeys_reread(pfn);
 	kpkeys_reread(level);
 	kpkeys_reread(link);
-	return level >= KPKEYS_LEVEL_PTE && level <= KPKEYS_LEVEL_PGD &&
-	       link <= KPKEYS_LINK_CLAIMED && claim(pfn, level, link);
+	return level >= KPKEYS_LEVEL_PTE && link <= KPKEYS_LINK_CLAIMED &&
+	       level <= (link ? KPKEYS_LEVEL_P4D : KPKEYS_LEVEL_PGD) &&
+	       claim(pfn, level, link);
 }
 
 /* From what to what is in the code: on a stack it could be changed. */
@@ -341,7 +291,14 @@ bool kpkeys_begin_level(unsigned long pfn, unsigned int level)
 	return claim_one(pfn, level, KPKEYS_LINK_NONE);
 }
 
-static noinline __flatten bool begin_kernels(unsigned long pfn, unsigned int level)
+/**
+ * kpkeys_begin_kernels - the same of a table of the kernel's
+ * @pfn: its page frame; no entry leads to it
+ * @level: KPKEYS_LEVEL_*
+ *
+ * Return: as kpkeys_begin_level().
+ */
+noinline __flatten bool kpkeys_begin_kernels(unsigned long pfn, unsigned int level)
 {
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
@@ -362,7 +319,7 @@ static noinline __flatten bool begin_kernels(unsigned long pfn, unsigned int lev
 void kpkeys_begin_table(const void *table, unsigned int level)
 {
 	if (no_table)
-		begin_kernels(PHYS_PFN(__pa(table)), level);
+		kpkeys_begin_kernels(PHYS_PFN(__pa(table)), level);
 }
 
 /* One that is filled before it is linked has from its first entry on a level. */
@@ -386,66 +343,6 @@ static noinline __flatten u64 swap_entry(u64 *entry, u64 value)
 	return xchg(entry, value);
 }
 
-static __always_inline bool become_kernels(unsigned long table)
-{
-	u8 *frame = frame_at(table), old;
-
-	old = frame ? READ_ONCE(*frame) : KPKEYS_FRAME_ORDINARY;
-	while (is_table(old) && !is_kernels(old) &&
-	       level_of(old) >= KPKEYS_LEVEL_PTE && level_of(old) < LEVEL_TAKEN &&
-	       link_of(old) >= KPKEYS_LINK_ONE)
-		if (try_cmpxchg(frame, &old,
-				KPKEYS_KERNEL_TABLE(level_of(old), link_of(old))))
-			return true;
-	return false;
-}
-
-/*
- * What the kernel's table says now: which table that is, lay on the stack. One
- * that has what is no kernel's is unlinked, and lost.
- */
-static noinline __flatten bool adopt(u64 *entry)
-{
-	u8 parent;
-
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_reread(entry);
-	parent = kpkeys_frame_byte(slot_pfn(entry));
-	if (!is_kernels(parent) || level_of(parent) <= KPKEYS_LEVEL_PTE)
-		return false;
-	kpkeys_keep(entry, entry);
-	kpkeys_keep(table, kpkeys_table_pfn(READ_ONCE(*entry)));
-	if (!become_kernels(kpkeys_kept(table)))
-		return false;
-	if (!kpkeys_processes_run || kpkeys_state.mode == KPKEYS_AUDIT ||
-	    (!any_runs(kpkeys_kept(table)) && !any_keyed(kpkeys_kept(table)) &&
-	     !any_users(kpkeys_kept(table))))
-		return true;
-	WRITE_ONCE(*kpkeys_kept(entry), 0);
-	return false;
-}
-
-/*
- * What was linked to a table before that became the kernel's was nobody's. As
- * deep as there are levels.
- */
-static void adopt_below(unsigned long table)
-{
-	u64 *entry = pfn_to_kaddr(table), *end = entry + PTRS_PER_PTE;
-	unsigned long pfn;
-
-	if (!table || level_of(kpkeys_frame_byte(table)) <= KPKEYS_LEVEL_PTE)
-		return;
-	for (; entry < end; entry++) {
-		pfn = kpkeys_table_pfn(READ_ONCE(*entry));
-		if (pfn && adopt(entry))
-			adopt_below(pfn);
-		else if (pfn && !READ_ONCE(*entry))
-			kpkeys_refuse("use as a page table", "one with what is no kernel's",
-				      pfn_to_kaddr(pfn), NULL);
-	}
-}
-
 /*
  * Where the entry is may have been said by a stack, while its task slept: not in
  * a table of entries that map, nor in a page of the pool that holds no table.
@@ -454,11 +351,10 @@ static bool write_in_table(u64 *entry, u64 value, unsigned int level, u8 parent,
 			   u64 *old)
 {
 	if (likely(leads_to(entry, level, parent))) {
-		if (likely(exchange(entry, value, level, old))) {
-			if (unlikely(is_kernels(parent)))
-				adopt_below(kpkeys_table_pfn(value));
+		if (unlikely(is_kernels(parent)))
+			kpkeys_adopt_tables(kpkeys_table_pfn(value));
+		if (likely(exchange(entry, value, level, old)))
 			return true;
-		}
 		if (refuse_link(value))
 			return false;
 	} else if (kpkeys_refuse("use as a page table", "what is no such table",

@@ -15,6 +15,12 @@ static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys
 				    KPKEYS_TABLE(level, link);
 }
 
+/* Is that linked below a table that is to become the kernel's? See adopt.c. */
+static __always_inline bool waits(u8 frame)
+{
+	return is_kernels(frame) && link_of(frame) == KPKEYS_LINK_CLAIMED;
+}
+
 /* What was the kernel's has entries that no process may have. */
 static __always_inline bool may_claim(u8 parent, u8 old, unsigned int level,
 				      enum kpkeys_link link)
@@ -23,7 +29,7 @@ static __always_inline bool may_claim(u8 parent, u8 old, unsigned int level,
 
 	return old == TAKEN || old == frame_below(owner, level, KPKEYS_LINK_NONE) ||
 	       (old == frame_below(owner, level, KPKEYS_LINK_CLAIMED) &&
-		link != KPKEYS_LINK_CLAIMED);
+		!waits(old) && link != KPKEYS_LINK_CLAIMED);
 }
 
 /* What it is under decides whose it is. */
@@ -52,7 +58,7 @@ static __always_inline void change(unsigned long pfn, enum kpkeys_link from, enu
 {
 	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0;
 
-	while (is_table(old) && link_of(old) == from)
+	while (is_table(old) && link_of(old) == from && !waits(old))
 		if (try_cmpxchg(frame, &old, frame_below(old, level_of(old), to)))
 			break;
 }
@@ -103,6 +109,21 @@ static __always_inline void __kpkeys_share_table(unsigned long pfn)
 	change(pfn, KPKEYS_LINK_ONE, KPKEYS_LINK_SHARED);
 }
 
+/*
+ * A new table is claimed when the kernel's half is copied to it, and nothing else is
+ * linked as a root. While the kernel starts EFI has one that gets its entries later.
+ */
+static __always_inline bool claim_page_of_root(unsigned long pfn, unsigned int level,
+					       enum kpkeys_link link)
+{
+	u8 from = link == KPKEYS_LINK_CLAIMED ? TAKEN :
+						KPKEYS_TABLE(level, KPKEYS_LINK_CLAIMED);
+
+	if (!ROOT_HAS_COPY || !kpkeys_processes_run || kpkeys_state.mode == KPKEYS_AUDIT)
+		return claim(pfn, level, link);
+	return kpkeys_change_frame_now(pfn, from, KPKEYS_TABLE(level, link));
+}
+
 /* The half that user space runs on comes behind it, if there is one. */
 static __always_inline bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
 {
@@ -110,11 +131,11 @@ static __always_inline bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
 
 	if (unlikely(!no_table))
 		return true;
-	if (!claim(pfn, KPKEYS_LEVEL_PGD, link))
+	if (!claim_page_of_root(pfn, KPKEYS_LEVEL_PGD, link))
 		return false;
 	if (!IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))
 		return true;
-	return claim(pfn + 1, LEVEL_USER_PGD, link);
+	return claim_page_of_root(pfn + 1, LEVEL_USER_PGD, link);
 }
 
 /**
@@ -125,7 +146,7 @@ static __always_inline bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
  *
  * In a section. Another table of the kernel's may have no half for user space.
  *
- * Return: false if either is another table, or @to is in use.
+ * Return: false if either is another table, or @to is no new one.
  */
 static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
 					      unsigned int nr)
@@ -135,7 +156,7 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
 	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
 	       kpkeys_is_whole_entry(to) &&
 	       from == (void *)swapper_pg_dir + offset_in_page(to) &&
-	       claim_root(to, KPKEYS_LINK_NONE);
+	       claim_root(to, KPKEYS_LINK_CLAIMED);
 }
 
 /**

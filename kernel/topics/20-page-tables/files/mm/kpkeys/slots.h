@@ -159,7 +159,7 @@ static __always_inline bool kpkeys_maps_anew(const void *entry, unsigned long ta
 
 	if (!kpkeys_processes_run || !kpkeys_frame_is_table(kpkeys_frame(table)) ||
 	    arch_kpkeys_is_fixmap_entry(entry) ||
-	    (kpkeys_frame(table) == KPKEYS_FRAME_KERNEL_TABLE && !level_of_linked(table)))
+	    (is_kernels(kpkeys_frame_byte(table)) && !link_of(kpkeys_frame_byte(table))))
 		return false;
 	level = kpkeys_level_to_search(table);
 	return !leads_to_the_same(READ_ONCE(*(const u64 *)entry), value, level) &&

@@ -9,10 +9,14 @@
 
 #include <asm/fixmap.h>
 #include <asm/kpkeys_entries.h>
+#include <asm/kpkeys_leaf.h>
 #include <asm/kpkeys_patch.h>
 #include <asm/sections.h>
 
 #include "internal.h"
+
+/* Does a root have a half that is a copy of the kernel's? */
+#define ROOT_HAS_COPY	(ARCH_KPKEYS_COPY_BEGINS < PAGE_SIZE)
 
 /* Levels of what holds no table, and of the half that user space runs on. */
 #define LEVEL_FREE	0
@@ -81,6 +85,17 @@ static __always_inline unsigned int level_below_root(void)
 static __always_inline unsigned int level_above(unsigned int level)
 {
 	return level == level_below_root() ? KPKEYS_LEVEL_PGD : level + 1;
+}
+
+/*
+ * Is that a place in a root of a process where the kernel's entries are copied to, and
+ * nothing else is written? While the kernel starts isolation and EFI fill theirs.
+ */
+static __always_inline bool is_in_copy(const void *entry, u8 parent)
+{
+	return offset_in_page(entry) >= ARCH_KPKEYS_COPY_BEGINS && !is_kernels(parent) &&
+	       level_of(parent) >= KPKEYS_LEVEL_PGD && kpkeys_processes_run &&
+	       kpkeys_state.mode != KPKEYS_AUDIT;
 }
 
 /*
@@ -220,6 +235,13 @@ static __always_inline bool is_root(u8 frame)
 	       level_of(frame) == LEVEL_USER_PGD;
 }
 
+/* One that was copied to, and that no mm has got: no CPU knows it. */
+static __always_inline bool is_new_root(u8 frame)
+{
+	return ROOT_HAS_COPY && is_root(frame) &&
+	       link_of(frame) == KPKEYS_LINK_CLAIMED;
+}
+
 /**
  * kpkeys_table_put - a page comes back to the pool
  * @page: its address
@@ -232,6 +254,7 @@ static __always_inline bool is_root(u8 frame)
 static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
 {
 	u8 *frame = frame_at(page_pfn(page)), old;
+	bool is_new;
 
 	if (unlikely(!no_table))
 		return KPKEYS_PUT_FREE;
@@ -239,10 +262,11 @@ static __always_inline enum kpkeys_put kpkeys_table_put(const void *page)
 		return KPKEYS_PUT_REFUSED;
 	old = READ_ONCE(*frame);
 	do {
-		if (!is_table(old) || old == FREE || link_of(old))
+		is_new = old == TAKEN || is_new_root(old);
+		if (!is_table(old) || old == FREE || (link_of(old) && !is_new))
 			return KPKEYS_PUT_REFUSED;
-	} while (!try_cmpxchg(frame, &old, old == TAKEN ? FREE : GONE));
-	if (old == TAKEN)
+	} while (!try_cmpxchg(frame, &old, is_new ? FREE : GONE));
+	if (is_new)
 		return KPKEYS_PUT_FREE;
 	return is_root(old) ? KPKEYS_PUT_GONE : KPKEYS_PUT_RESTS;
 }
@@ -298,6 +322,10 @@ pmd_t *kpkeys_find_pmd(struct mm_struct *mm, unsigned long addr);
 
 /* links.c */
 bool kpkeys_begin_level(unsigned long pfn, unsigned int level);
+bool kpkeys_begin_kernels(unsigned long pfn, unsigned int level);
+
+/* adopt.c */
+void kpkeys_adopt_tables(unsigned long table);
 
 /* slots.c */
 void kpkeys_write_outside(u64 *entry, u64 value, u8 parent);

@@ -420,29 +420,6 @@ static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
 	expect_not_linked(test, PAGE_READONLY);
 }
 
-/* It is filled first, and linked then, as where memory is plugged in. */
-static void test_tables_below_are_known(struct kunit *test)
-{
-	u64 *top = new_table(test), *last = new_table(test);
-
-	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
-	KUNIT_EXPECT_EQ(test, kind(last), KPKEYS_FRAME_TABLE);
-	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
-						       KPKEYS_LINK_ONE));
-	set_pud((pud_t *)top, __pud(TABLE_BITS | __pa(TABLE)));
-	KUNIT_EXPECT_EQ(test, kind(TABLE), KPKEYS_FRAME_KERNEL_TABLE);
-	KUNIT_EXPECT_EQ(test, kind(last), KPKEYS_FRAME_KERNEL_TABLE);
-	/* What leads to a table does not go. */
-	set_pud((pud_t *)top, __pud(0));
-	KUNIT_EXPECT_NE(test, READ_ONCE(*top), 0);
-	set_pmd((pmd_t *)TABLE, __pmd(0));
-	set_pud((pud_t *)top, __pud(0));
-	KUNIT_EXPECT_EQ(test, READ_ONCE(*top), 0);
-	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_NONE));
-	kpkeys_ptp_free(virt_to_page(top), 0);
-	kpkeys_ptp_free(virt_to_page(last), 0);
-}
-
 /* It may go on to map what is for the kernel alone. */
 static void test_table_of_the_kernel_is_for_no_process(struct kunit *test)
 {
@@ -507,24 +484,6 @@ static void test_links_of_processes_are_for_user_space(struct kunit *test)
 	kpkeys_ptp_free(virt_to_page(last), 0);
 }
 
-static void test_kernel_runs_no_tables_below(struct kunit *test)
-{
-	u64 *top = new_table(test), *last = new_table(test);
-
-	set_pte((pte_t *)last, mk_pte(ZERO_PAGE(0), PAGE_READONLY_EXEC));
-	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
-	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
-						       KPKEYS_LINK_ONE));
-	set_pud((pud_t *)top, __pud(TABLE_BITS | __pa(TABLE)));
-	KUNIT_EXPECT_EQ(test, READ_ONCE(*TABLE), 0);
-	set_pud((pud_t *)top, __pud(0));
-	kpkeys_test_set_frame(last, KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
-	set_pte((pte_t *)last, __pte(0));
-	kpkeys_test_set_frame(top, KPKEYS_TABLE(KPKEYS_LEVEL_PUD, KPKEYS_LINK_NONE));
-	kpkeys_ptp_free(virt_to_page(top), 0);
-	kpkeys_ptp_free(virt_to_page(last), 0);
-}
-
 #endif
 
 static struct kunit_case addresses_cases[] = {
@@ -547,12 +506,10 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_table_is_not_unlinked),
 	KUNIT_CASE(test_split_says_the_same),
 	KUNIT_CASE(test_tables_of_the_kernel_are_known),
-	KUNIT_CASE(test_tables_below_are_known),
 	KUNIT_CASE(test_table_of_the_kernel_is_for_no_process),
 #ifdef CONFIG_X86
 	KUNIT_CASE(test_kernel_runs_no_table_of_a_process),
 	KUNIT_CASE(test_kernel_runs_no_table_that_was_filled),
-	KUNIT_CASE(test_kernel_runs_no_tables_below),
 	KUNIT_CASE(test_links_of_processes_are_for_user_space),
 #endif
 	{}

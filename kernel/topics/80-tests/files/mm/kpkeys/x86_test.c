@@ -449,26 +449,6 @@ static void test_section_goes_forwards(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flags & X86_EFLAGS_DF, 0);
 }
 
-/* Behind another table than the kernel's own may be anything. */
-static void test_root_has_the_kernels_half(struct kunit *test)
-{
-	pgd_t *to, *from = swapper_pg_dir + KERNEL_PGD_BOUNDARY;
-	struct page *page;
-
-	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
-	page = kpkeys_ptp_alloc(GFP_KERNEL | __GFP_ZERO, 1, NUMA_NO_NODE);
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	to = (pgd_t *)page_address(page) + KERNEL_PGD_BOUNDARY;
-	kpkeys_clone_pgd_range(to, lm_alias(from), KERNEL_PGD_PTRS);
-	kpkeys_clone_pgd_range(to, from, KERNEL_PGD_PTRS - 1);
-	kpkeys_clone_pgd_range(to + 1, from + 1, KERNEL_PGD_PTRS - 1);
-	KUNIT_EXPECT_EQ(test, pgd_val(to[0]), 0);	/* pgd_none() is false with four levels */
-	KUNIT_EXPECT_EQ(test, pgd_val(to[KERNEL_PGD_PTRS - 1]), 0);
-	kpkeys_clone_pgd_range(to, from, KERNEL_PGD_PTRS);
-	KUNIT_EXPECT_EQ(test, pgd_val(to[0]), pgd_val(from[0]));
-	kpkeys_ptp_free(page, 1);
-}
-
 static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
@@ -490,7 +470,6 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_checker_sees_gate),
 #endif
 	KUNIT_CASE(test_section_goes_forwards),
-	KUNIT_CASE(test_root_has_the_kernels_half),
 	{}
 };
 

@@ -8,6 +8,9 @@
 #include <asm/pgtable-hwdef.h>
 #include <asm/pgtable-prot.h>
 
+/* Nowhere in a root are copies of the kernel's entries: CPUs have another one for these. */
+#define ARCH_KPKEYS_COPY_BEGINS	PAGE_SIZE
+
 /* User space may execute a page that it may not read. */
 static __always_inline bool kpkeys_is_for_user(u64 value)
 {
