@@ -18,7 +18,7 @@ from portcullis.core.emulator import debian_mirrors, debian_suites
 from portcullis.core.flavours import config_file, loaded_modules
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.lanes import FLAVOURS, LANES
-from portcullis.core.machine import Files, Machine, interactive_command, qemu_command
+from portcullis.core.machine import KERNEL_PROBES, Files, Machine, interactive_command, qemu_command
 from portcullis.core.packages import listed_names
 from portcullis.core.results import parse_results
 from portcullis.core.splats import scan_console
@@ -269,7 +269,8 @@ def test_what_is_skipped_is_neither_wrong_nor_passed(capsys):
 def test_work_has_two_nodes_and_devices_to_map():
     machine = vm.working(Machine(cpus=2, append="quiet"), "audit", "portcullis.work=gcc")
     assert (machine.mode, machine.nodes, machine.mapped_devices) == ("audit", 2, True)
-    assert machine.append == ("root=/dev/vda rw systemd.show_status=0 vga=0x317 portcullis.work=gcc quiet")
+    quiet = f"root=/dev/vda rw systemd.show_status=0 {KERNEL_PROBES}"
+    assert machine.append == f"{quiet} vga=0x317 portcullis.work=gcc quiet"
     assert "resume=/dev/vdb crashkernel=256M " in vm.working(Machine(), "off", "work=hibernation,kdump").append
     assert vm.working(Machine(cpus=3), "off", "").nodes == 1
     assert not vm.working(Machine(arch="arm64"), "off", "").mapped_devices
