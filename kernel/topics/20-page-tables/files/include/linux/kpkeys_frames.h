@@ -35,7 +35,8 @@ enum kpkeys_frame {
 /**
  * enum kpkeys_link - how a page table is linked
  * @KPKEYS_LINK_NONE: not at all
- * @KPKEYS_LINK_CLAIMED: not yet, but somebody fills it, for one link
+ * @KPKEYS_LINK_CLAIMED: not yet, but somebody fills it, for one link; or it is a new
+ *	root that the kernel's half was copied to, or waits to be the kernel's
  * @KPKEYS_LINK_ONE: one entry leads to it, or CPUs begin there
  * @KPKEYS_LINK_SHARED: a table of the kernel that several entries may lead to
  */
