@@ -95,6 +95,8 @@
 	X(interrupted_level,	"interrupted-level",	0)		\
 	X(backwards_pool,	"backwards-pool",	NEEDS_VICTIM)	\
 	X(static_call_held,	"static-call-held",	0)		\
+	X(call_beside,		"call-beside",		0)		\
+	X(call_inside,		"call-inside",		0)		\
 	X(ist_pointer,		"ist-pointer",		0)		\
 	X(gdt_tss,		"gdt-tss",		0)		\
 	X(ist_cr3,		"ist-cr3",		NEEDS_VICTIM)	\

@@ -12,6 +12,7 @@
 #include <linux/set_memory.h>
 #include <linux/static_call.h>
 #include <linux/uaccess.h>
+#include <linux/unaligned.h>
 #include <linux/vmalloc.h>
 
 #include <asm/kpkeys_entries.h>
@@ -329,19 +330,33 @@ static void test_steps_are_in_order(struct kunit *test)
 #endif
 
 #if defined(CONFIG_HAVE_STATIC_CALL_INLINE) && defined(CONFIG_X86)
-static bool takes_call(unsigned long at, u8 op)
+static bool takes(struct text_poke_loc *tp, unsigned long at, u8 op, u32 rest)
 {
-	struct text_poke_loc tp = {
-		.rel_addr = at - (unsigned long)_stext,
-		.len = CALL_INSN_SIZE,
-		.opcode = op,
-		.text = { op },
-	};
-	bool taken = kpkeys_queue_call(&tp, true);
+	bool taken;
 
+	tp->rel_addr = at - CODE;
+	tp->len = CALL_INSN_SIZE;
+	tp->opcode = op;
+	tp->text[0] = op;
+	put_unaligned(rest, (u32 *)(tp->text + 1));
+	taken = kpkeys_queue_call(tp, true);
 	if (taken)
 		kpkeys_end_queue(true);
 	return taken;
+}
+
+static bool takes_call(unsigned long at, u8 op)
+{
+	struct text_poke_loc tp = { };
+
+	return takes(&tp, at, op, op == RET_INSN_OPCODE ? 0xcccccccc : 0);
+}
+
+static bool takes_jump_to(unsigned long at, unsigned long to)
+{
+	struct text_poke_loc tp = { .disp = to - at - JMP32_INSN_SIZE };
+
+	return takes(&tp, at, JMP32_INSN_OPCODE, tp.disp);
 }
 
 static unsigned long place_of(const struct static_call_site *site)
@@ -366,6 +381,24 @@ static void test_static_call_wants_a_site(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, takes_call(at + 1, CALL_INSN_OPCODE));
 	KUNIT_EXPECT_FALSE(test, takes_call((unsigned long)_stext, CALL_INSN_OPCODE));
 	KUNIT_EXPECT_EQ(test, tp_page->single.len, 0);
+}
+
+/* Four bytes of what is patched are chosen by who says what is called. */
+static void test_static_call_leads_to_no_patch(struct kunit *test)
+{
+	unsigned long first = (unsigned long)__static_call_text_start, second = first + 8;
+	unsigned long site = place_of(__start_static_call_sites);
+	struct text_poke_loc other = { .disp = 8 };
+
+	KUNIT_EXPECT_TRUE(test, takes_jump_to(first, CODE));
+	KUNIT_EXPECT_TRUE(test, takes_jump_to(first, second));
+	KUNIT_EXPECT_FALSE(test, takes_jump_to(first, second + 1));
+	KUNIT_EXPECT_FALSE(test, takes_jump_to(first, site + 1));
+	KUNIT_EXPECT_FALSE(test, takes_jump_to(first + 4, CODE));
+	KUNIT_EXPECT_FALSE(test, takes_jump_to(first, (unsigned long)&kpkeys_state));
+	/* What int3 goes on with, and what is written. */
+	KUNIT_EXPECT_FALSE(test, takes(&other, first, JMP32_INSN_OPCODE, 16));
+	KUNIT_EXPECT_FALSE(test, takes(&other, first, RET_INSN_OPCODE, 16));
 }
 #endif
 
@@ -458,6 +491,7 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_steps_are_in_order),
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	KUNIT_CASE(test_static_call_wants_a_site),
+	KUNIT_CASE(test_static_call_leads_to_no_patch),
 #endif
 #endif
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE

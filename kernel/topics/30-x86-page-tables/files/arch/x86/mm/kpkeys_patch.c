@@ -26,6 +26,10 @@
 /* What static_call.c has in place of a call of __static_call_return0(). */
 #define RETURN0		0xc0312e2e2eULL
 
+#define INT3_TIMES_4	0xccccccccU
+#define JCC32_TO_JCC8	0x10		/* as text_poke_loc_init() has it */
+#define TRAMPOLINE_SIZE	8
+
 static const u8 int3 = INT3_INSN_OPCODE, first_of_six = 0x0f;
 
 struct kpkeys_patch_slot kpkeys_patch_slot __ro_after_init;
@@ -160,14 +164,16 @@ static __always_inline struct text_poke_loc *add_text(const struct text_poke_loc
 
 /* ---- static calls ---- */
 
-/* A jump, and behind it what nothing else has. Nobody writes there but by this queue. */
+static __always_inline bool is_in(unsigned long at, const void *start, const void *end)
+{
+	return at >= (unsigned long)start && at < (unsigned long)end;
+}
+
+/* One behind the other. What is written there makes no other one, whatever it is. */
 static __always_inline bool is_trampoline(unsigned long at)
 {
-	const u8 *ud = (const u8 *)at + JMP32_INSN_SIZE;
-
-	return at >= (unsigned long)__static_call_text_start &&
-	       at < (unsigned long)__static_call_text_end - JMP32_INSN_SIZE - 2 &&
-	       ud[0] == 0x0f && ud[1] == 0xb9 && ud[2] == 0xcc;
+	return is_in(at, __static_call_text_start, __static_call_text_end) &&
+	       !((at - (unsigned long)__static_call_text_start) % TRAMPOLINE_SIZE);
 }
 
 static __always_inline long site_key(const struct static_call_site *site)
@@ -176,14 +182,21 @@ static __always_inline long site_key(const struct static_call_site *site)
 }
 
 /* The kernel's own list, which is read-only, is sorted by other things than places. */
-static __always_inline const struct static_call_site *site_at(unsigned long at)
+static __always_inline const struct static_call_site *site_around(unsigned long at)
 {
 	const struct static_call_site *site = __start_static_call_sites;
 
 	for (; site < __stop_static_call_sites; site++)
-		if ((unsigned long)&site->addr + site->addr == at)
+		if (at - ((unsigned long)&site->addr + site->addr) <= CALL_INSN_SIZE)
 			return site;
 	return NULL;
+}
+
+static __always_inline const struct static_call_site *site_at(unsigned long at)
+{
+	const struct static_call_site *site = site_around(at);
+
+	return site && (unsigned long)&site->addr + site->addr == at ? site : NULL;
 }
 
 static __always_inline u64 text_of(const struct text_poke_loc *tp)
@@ -191,34 +204,76 @@ static __always_inline u64 text_of(const struct text_poke_loc *tp)
 	return get_unaligned((const u32 *)tp->text) | (u64)tp->text[4] << 32;
 }
 
-/* What it calls is data. That it calls, or jumps, or does neither, is not. */
+/* It calls, or jumps, or does neither, and int3 goes on with the same. */
 static __always_inline bool is_call_text(const struct text_poke_loc *tp, const u8 *at,
 					 bool tail)
 {
+	u32 rest = get_unaligned((const u32 *)(tp->text + 1));
 	u8 op = tp->text[0];
 
 	if (tp->len == CALL_INSN_SIZE + 1)
-		return tail && at[0] == first_of_six && at[1] == op;
+		return tail && at[0] == first_of_six && at[1] == op &&
+		       tp->opcode == op - JCC32_TO_JCC8 && rest == (u32)tp->disp;
 	if (tp->len != CALL_INSN_SIZE)
 		return false;
+	if (op == (tail ? JMP32_INSN_OPCODE : CALL_INSN_OPCODE))
+		return tp->opcode == op && rest == (u32)tp->disp;
 	if (tail)
-		return op == JMP32_INSN_OPCODE || op == RET_INSN_OPCODE;
-	return op == CALL_INSN_OPCODE || text_of(tp) == NOP5 || text_of(tp) == RETURN0;
+		return op == RET_INSN_OPCODE && tp->opcode == op && rest == INT3_TIMES_4;
+	return text_of(tp) == NOP5 ? tp->opcode == JMP32_INSN_OPCODE && !tp->disp :
+				     text_of(tp) == RETURN0 && tp->opcode == CALL_INSN_OPCODE;
 }
 
-/* Of what is keyed. In text of others, a list of their own says where. */
-static __always_inline bool is_static_call(const struct text_poke_loc *tp)
+/* What it calls is data; but nobody runs the middle of what is patched. */
+static __always_inline bool may_lead_to(unsigned long to)
+{
+	if (is_in(to, __static_call_text_start, __static_call_text_end))
+		return is_trampoline(to);
+	if (is_in(to, _stext, _etext))
+		return !site_around(to) || site_at(to);
+	return is_others(mapped_at(to));
+}
+
+static __always_inline bool leads_to_text(const struct text_poke_loc *tp)
+{
+	return tp->opcode == RET_INSN_OPCODE || !tp->disp ||
+	       may_lead_to((unsigned long)_stext + tp->rel_addr + tp->len + tp->disp);
+}
+
+static __always_inline bool is_of_others(const struct text_poke_loc *tp)
 {
 	unsigned long at = (unsigned long)_stext + tp->rel_addr;
+
+	return at >= (unsigned long)_etext || at + tp->len <= (unsigned long)_stext;
+}
+
+/* What was queued, and its place: registers are too few. */
+#define queued		((const struct text_poke_loc *)kpkeys_kept(source))
+#define queued_at	kpkeys_kept(end)
+
+/* As a tail call, or as another one. In text of others, a list of their own says where. */
+static __always_inline bool may_be_queued(bool tail)
+{
 	const struct static_call_site *site;
 
-	if (is_trampoline(at))
-		return is_call_text(tp, (const u8 *)at, true);
-	site = site_at(at);
-	if (!site)
-		return !(at >= (unsigned long)_stext && at < (unsigned long)_etext) &&
-		       is_others(mapped_at(at));
-	return is_call_text(tp, (const u8 *)at, site_key(site) & STATIC_CALL_SITE_TAIL);
+	if (is_of_others(queued))
+		return is_others(mapped_at(queued_at));
+	if (is_trampoline(queued_at))
+		return tail;
+	site = site_at(queued_at);
+	return site && !(site_key(site) & STATIC_CALL_SITE_TAIL) == !tail;
+}
+
+/* Of what is keyed. */
+static __always_inline bool is_static_call(const struct text_poke_loc *tp)
+{
+	kpkeys_keep(source, (const u64 *)tp);
+	kpkeys_keep(end, (unsigned long)_stext + tp->rel_addr);
+	if (!leads_to_text(queued))
+		return false;
+	if (is_call_text(queued, (const u8 *)queued_at, true))
+		return may_be_queued(true);
+	return is_call_text(queued, (const u8 *)queued_at, false) && may_be_queued(false);
 }
 
 /* ---- whatever is not a jump label ---- */
@@ -226,23 +281,22 @@ static __always_inline bool is_static_call(const struct text_poke_loc *tp)
 /* Of what is keyed. */
 static __always_inline bool may_be_probed(const struct text_poke_loc *tp)
 {
-	unsigned long at = (unsigned long)_stext + tp->rel_addr;
-
-	return kpkeys_allows_probes() ||
-	       !(at >= (unsigned long)_stext && at < (unsigned long)_etext);
+	return kpkeys_allows_probes() || is_of_others(tp);
 }
 
 static __always_inline bool add(const struct text_poke_loc *tp, bool single, bool ask, bool call)
 {
-	struct text_poke_loc *to = add_text(tp, single);
+	const struct text_poke_loc *to = add_text(tp, single);
 
+	kpkeys_keep(done, single);
+	kpkeys_keep(level, ask);
 	if (!to)
 		return false;
 	if (!kpkeys_pgtables_enabled() || (call ? is_static_call(to) : may_be_probed(to)) ||
-	    (!ask && kpkeys_state.mode == KPKEYS_AUDIT))
+	    (!kpkeys_kept(level) && kpkeys_state.mode == KPKEYS_AUDIT))
 		return true;
-	if (single)
-		to->len = 0;
+	if (kpkeys_kept(done))
+		tp_page->single.len = 0;
 	else
 		tp_page->nr--;
 	return false;
@@ -355,14 +409,16 @@ static __always_inline bool take_step(struct text_poke_loc *tp, u8 step)
 	unsigned long at = (unsigned long)_stext + tp->rel_addr;
 	bool six = tp->len > TEXT_POKE_MAX_OPCODE_SIZE;
 
-	tp->step = step;
 	if (step == KPKEYS_STEP_TRAP)
 		aim_at(at, &int3, sizeof(int3), false);
 	else if (step == KPKEYS_STEP_REST)
 		aim_at(at + 1, tp->text + !six, tp->len - 1, false);
 	else
 		aim_at(at, six ? &first_of_six : tp->text, 1, false);
-	return write_text(true, true);
+	if (!write_text(true, true))
+		return false;
+	tp->step = step;
+	return true;
 }
 
 static noinline __flatten enum kpkeys_patched patch_step(unsigned int i, u8 step)
