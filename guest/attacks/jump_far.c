@@ -116,7 +116,6 @@ static bool prepare(void)
 enum outcome jump_far(void)
 {
 	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, is_never_over, NULL };
-	enum outcome outcome;
 	int uid = getuid(), err;
 	bool jumps;
 
