@@ -181,14 +181,23 @@ static __always_inline long site_key(const struct static_call_site *site)
 	return (long)&site->key + site->key;
 }
 
+static __always_inline bool is_long_jcc(const u8 *at)
+{
+	return at[0] == first_of_six && (at[1] & 0xf0) == 0x80;
+}
+
 /* The kernel's own list, which is read-only, is sorted by other things than places. */
 static __always_inline const struct static_call_site *site_around(unsigned long at)
 {
 	const struct static_call_site *site = __start_static_call_sites;
+	unsigned long offset;
 
-	for (; site < __stop_static_call_sites; site++)
-		if (at - ((unsigned long)&site->addr + site->addr) <= CALL_INSN_SIZE)
+	for (; site < __stop_static_call_sites; site++) {
+		offset = at - ((unsigned long)&site->addr + site->addr);
+		if (offset < CALL_INSN_SIZE ||
+		    (offset == CALL_INSN_SIZE && is_long_jcc((const u8 *)at - offset)))
 			return site;
+	}
 	return NULL;
 }
 
@@ -212,7 +221,7 @@ static __always_inline bool is_call_text(const struct text_poke_loc *tp, const u
 	u8 op = tp->text[0];
 
 	if (tp->len == CALL_INSN_SIZE + 1)
-		return tail && at[0] == first_of_six && at[1] == op &&
+		return tail && is_long_jcc(at) && at[1] == op &&
 		       tp->opcode == op - JCC32_TO_JCC8 && rest == (u32)tp->disp;
 	if (tp->len != CALL_INSN_SIZE)
 		return false;
@@ -269,7 +278,7 @@ static __always_inline bool is_static_call(const struct text_poke_loc *tp)
 {
 	kpkeys_keep(source, (const u64 *)tp);
 	kpkeys_keep(end, (unsigned long)_stext + tp->rel_addr);
-	if (!leads_to_text(queued))
+	if (mapped_at(queued_at) == ULONG_MAX || !leads_to_text(queued))
 		return false;
 	if (is_call_text(queued, (const u8 *)queued_at, true))
 		return may_be_queued(true);
