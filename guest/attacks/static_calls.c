@@ -10,6 +10,7 @@
 #include "objects.h"
 #include "static_calls.h"
 
+#ifdef __x86_64__
 #define FUNCTION	"arch_static_call_transform"
 #define LENGTH		0x9c
 #define CALLER		"__sys_setuid"
@@ -117,3 +118,4 @@ bool patch_call(const struct patched_call *call)
 	}
 	return call->is_done();
 }
+#endif
