@@ -4,6 +4,7 @@
  * handler changes the frame or its stack, as a store from another CPU would
  * while it runs.
  */
+#include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
 #include <linux/kpkeys_test_compat.h>
 #include <linux/hrtimer.h>
@@ -185,6 +186,7 @@ static void test_trap_changes_registers(struct kunit *test)
 
 	if (!IS_ENABLED(CONFIG_KPROBES))
 		kunit_skip(test, "needs kprobes");
+	KPKEYS_TEST_REQUIRES(test, kpkeys_kernel_probes);
 	KUNIT_ASSERT_EQ(test, register_kprobe(&probe), 0);
 	scoped_guard(kpkeys_hardened_pgtables) {
 		value = run_probed(VALUE);
