@@ -364,16 +364,23 @@ static unsigned long place_of(const struct static_call_site *site)
 	return (unsigned long)&site->addr + site->addr;
 }
 
+/* What runs once only is not the kernel's text for long. */
+static const struct static_call_site *site_in_text(void)
+{
+	const struct static_call_site *site = __start_static_call_sites;
+
+	while (place_of(site) < CODE || place_of(site) >= (unsigned long)_etext)
+		site++;
+	return site;
+}
+
 /* Where a task that waited says so; what is queued here is never written. */
 static void test_static_call_wants_a_site(struct kunit *test)
 {
-	const struct static_call_site *site = __start_static_call_sites;
+	const struct static_call_site *site = site_in_text();
 	unsigned long at = place_of(site);
 	bool tail;
 
-	/* What runs once only is not the kernel's text for long. */
-	while (at < (unsigned long)_stext || at >= (unsigned long)_etext)
-		at = place_of(++site);
 	tail = ((long)&site->key + site->key) & STATIC_CALL_SITE_TAIL;
 	KUNIT_EXPECT_TRUE(test, takes_call(at, tail ? RET_INSN_OPCODE : CALL_INSN_OPCODE));
 	KUNIT_EXPECT_FALSE(test, takes_call(at, tail ? CALL_INSN_OPCODE : RET_INSN_OPCODE));
@@ -387,7 +394,7 @@ static void test_static_call_wants_a_site(struct kunit *test)
 static void test_static_call_leads_to_no_patch(struct kunit *test)
 {
 	unsigned long first = (unsigned long)__static_call_text_start, second = first + 8;
-	unsigned long site = place_of(__start_static_call_sites);
+	unsigned long site = place_of(site_in_text());
 	struct text_poke_loc other = { .disp = 8 };
 
 	KUNIT_EXPECT_TRUE(test, takes_jump_to(first, CODE));
