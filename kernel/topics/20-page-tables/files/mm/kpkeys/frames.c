@@ -501,8 +501,10 @@ void __init kpkeys_firmware_text(phys_addr_t phys, unsigned long size)
 
 	if (!kpkeys_frames.nr)
 		return;
-	if (add_frames(pfn, pfn + nr))
+	if (add_frames(pfn, pfn + nr)) {
 		pr_warn("no room for frames of the firmware's code: it can be written\n");
+		return;
+	}
 	for (; nr; nr--, pfn++)
 		enter_readonly(pfn);
 }
