@@ -23,12 +23,14 @@ early_param("kpkeys_kernel_probes", probes_setup);
 /**
  * kpkeys_check_probe - may somebody have the kernel's own text patched?
  *
+ * What begins while the kernel starts could not be ended later, so it does not either.
+ *
  * Return: 0, or -EOPNOTSUPP. He has not done anything bad, and so it is no
  * violation.
  */
 int kpkeys_check_probe(void)
 {
-	if (!kpkeys_pgtables_enabled() || kpkeys_allows_probes())
+	if (!kpkeys_pgtables_enabled() || kpkeys_kernel_probes)
 		return 0;
 	pr_notice_ratelimited("no tracer of the kernel's text without kpkeys_kernel_probes=1\n");
 	return -EOPNOTSUPP;
