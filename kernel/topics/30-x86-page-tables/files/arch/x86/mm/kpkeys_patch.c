@@ -311,6 +311,21 @@ static __always_inline bool add(const struct text_poke_loc *tp, bool single, boo
 	return false;
 }
 
+typedef enum kpkeys_patched queue_fn(const struct text_poke_loc *tp, bool single, bool ask);
+
+static __always_inline bool queue_by(queue_fn *queue, const struct text_poke_loc *tp,
+				     bool single)
+{
+	enum kpkeys_patched done;
+	bool ask = true;
+
+	guard(irqsave)();
+	do {
+		done = queue(tp, single, ask);
+	} while (is_to_repeat(done, &ask, tp));
+	return done == KPKEYS_PATCHED;
+}
+
 static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_loc *tp,
 							 bool single, bool ask)
 {
@@ -333,14 +348,7 @@ static noinline __flatten enum kpkeys_patched queue_text(const struct text_poke_
  */
 bool kpkeys_queue_text(const struct text_poke_loc *tp, bool single)
 {
-	enum kpkeys_patched done;
-	bool ask = true;
-
-	guard(irqsave)();
-	do {
-		done = queue_text(tp, single, ask);
-	} while (is_to_repeat(done, &ask, tp));
-	return done == KPKEYS_PATCHED;
+	return queue_by(queue_text, tp, single);
 }
 
 static noinline __flatten enum kpkeys_patched queue_call(const struct text_poke_loc *tp,
@@ -364,14 +372,7 @@ static noinline __flatten enum kpkeys_patched queue_call(const struct text_poke_
  */
 bool kpkeys_queue_call(const struct text_poke_loc *tp, bool single)
 {
-	enum kpkeys_patched done;
-	bool ask = true;
-
-	guard(irqsave)();
-	do {
-		done = queue_call(tp, single, ask);
-	} while (is_to_repeat(done, &ask, tp));
-	return done == KPKEYS_PATCHED;
+	return queue_by(queue_call, tp, single);
 }
 
 /* ---- and back ---- */
