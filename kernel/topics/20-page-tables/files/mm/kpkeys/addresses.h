@@ -94,14 +94,16 @@ static __always_inline bool is_needed(u64 value, int level)
 	return table_below(value, level) || maps_needed(value, level);
 }
 
+typedef bool entry_test(u64 value, int level);
+
 /* Levels are folded, so the table says which one it is of. */
-static __always_inline bool any_is_needed(unsigned long table)
+static __always_inline bool any_entry(unsigned long table, entry_test *test)
 {
 	int level = kpkeys_level_to_search(table);
 	const u64 *entry = pfn_to_kaddr(table);
 
 	do {
-		if (is_needed(READ_ONCE(*entry), level))
+		if (test(READ_ONCE(*entry), level))
 			return true;
 	} while (offset_in_page(++entry));
 	return false;
@@ -119,7 +121,7 @@ static __always_inline bool kpkeys_loses(u64 old, u64 value, int level)
 
 	if (table)
 		return table != table_below(value, level) &&
-		       any_is_needed(table);
+		       any_entry(table, is_needed);
 	if (!maps_needed(old, level))
 		return false;
 	/* Made anew, rather than kept while that looked. */

@@ -49,8 +49,9 @@ static noinline __flatten bool let_in(unsigned long table)
 	if (!waits(kpkeys_frame_byte(kpkeys_kept(table))))
 		return false;
 	if (kpkeys_processes_run && kpkeys_state.mode != KPKEYS_AUDIT &&
-	    (any_runs(kpkeys_kept(table)) || any_keyed(kpkeys_kept(table)) ||
-	     any_is_no_kernels(kpkeys_kept(table))))
+	    (any_entry(kpkeys_kept(table), is_no_text) ||
+	     any_entry(kpkeys_kept(table), is_keyed) ||
+	     any_entry(kpkeys_kept(table), is_no_kernels)))
 		return false;
 	frame = kpkeys_frame_byte(kpkeys_kept(table));
 	return waits(frame) &&

@@ -16,21 +16,12 @@
 #include "tables.h"
 
 /* A table that was a process's may have what user space runs. */
-static __always_inline bool any_runs(unsigned long table)
+static __always_inline bool is_no_text(u64 value, int level)
 {
-	int level = kpkeys_level_to_search(table);
-	const u64 *entry = pfn_to_kaddr(table);
 	unsigned long pfn, nr;
-	u64 value;
 
-	do {
-		value = READ_ONCE(*entry);
-		if (arch_kpkeys_leaf_runs(value) && !table_below(value, level) &&
-		    kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
-		    !kpkeys_are_text(pfn, nr))
-			return true;
-	} while (offset_in_page(++entry));
-	return false;
+	return arch_kpkeys_leaf_runs(value) && !table_below(value, level) &&
+	       kpkeys_entry_leads_to(value, level, &pfn, &nr) && !kpkeys_are_text(pfn, nr);
 }
 
 /* What is keyed would be at another address: a table may say the same in smaller pieces. */
@@ -54,30 +45,6 @@ static __always_inline bool is_no_kernels(u64 value, int level)
 	unsigned long table = table_below(value, level);
 
 	return table ? !is_kernels_in_use(table) : arch_kpkeys_leaf_is_users(value);
-}
-
-static __always_inline bool any_keyed(unsigned long table)
-{
-	int level = kpkeys_level_to_search(table);
-	const u64 *entry = pfn_to_kaddr(table);
-
-	do {
-		if (is_keyed(READ_ONCE(*entry), level))
-			return true;
-	} while (offset_in_page(++entry));
-	return false;
-}
-
-static __always_inline bool any_is_no_kernels(unsigned long table)
-{
-	int level = kpkeys_level_to_search(table);
-	const u64 *entry = pfn_to_kaddr(table);
-
-	do {
-		if (is_no_kernels(READ_ONCE(*entry), level))
-			return true;
-	} while (offset_in_page(++entry));
-	return false;
 }
 
 #endif /* _MM_KPKEYS_BRINGS_H */

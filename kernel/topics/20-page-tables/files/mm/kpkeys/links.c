@@ -128,12 +128,12 @@ static __always_inline bool brings_keyed(void)
 	return comes_to_kernel() &&
 	       (kpkeys_leads_on(kpkeys_kept(seen)) ||
 		!maps_needed(kpkeys_kept(seen), entry_level())) &&
-	       any_keyed(new_table());
+	       any_entry(new_table(), is_keyed);
 }
 
 static __always_inline bool brings_no_kernels(void)
 {
-	return comes_to_kernel() && any_is_no_kernels(new_table());
+	return comes_to_kernel() && any_entry(new_table(), is_no_kernels);
 }
 
 /* A process's page is user space's if all entries above say so. */
@@ -151,7 +151,7 @@ static __always_inline bool brings_text(void)
 
 	return comes_to_kernel() &&
 	       (kpkeys_leads_on(seen) || !arch_kpkeys_leaf_runs(seen)) &&
-	       any_runs(new_table());
+	       any_entry(new_table(), is_no_text);
 }
 
 static __always_inline void unlink_but(unsigned long pfn, unsigned long other)
