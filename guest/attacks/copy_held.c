@@ -90,12 +90,6 @@ static bool change_loop(const struct held_change *change, uint64_t addr, const u
 	return true;
 }
 
-static bool is_over(const struct held_change *change)
-{
-	(void)change;
-	return held_is_done();
-}
-
 static bool wait_for_copy(void)
 {
 	int i;
@@ -114,7 +108,7 @@ static bool is_copied(uint64_t addr, const void *data, size_t len)
 
 static bool copy_to_text(uint64_t addr, const void *data, size_t len)
 {
-	const struct held_change loop = { LOOP, LENGTH, change_loop, is_over, NULL };
+	const struct held_change loop = { LOOP, LENGTH, change_loop, held_is_over, NULL };
 	int i;
 
 	copy.to = addr;

@@ -64,12 +64,6 @@ static bool change_code(const struct held_change *change, uint64_t addr, const u
 	return false;
 }
 
-static bool is_over(const struct held_change *change)
-{
-	(void)change;
-	return held_is_done();
-}
-
 static enum outcome judge_filter(void)
 {
 	char message[MESSAGE] = "";
@@ -85,7 +79,7 @@ static enum outcome judge_filter(void)
 enum outcome filter_buffer(void)
 {
 	const struct held_lock mutex = held_mutex();
-	const struct held_change code = { COPY, LENGTH, change_code, is_over, NULL };
+	const struct held_change code = { COPY, LENGTH, change_code, held_is_over, NULL };
 	bool changed;
 	int i;
 

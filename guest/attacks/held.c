@@ -32,6 +32,9 @@
 #define PATIENCE	500		/* times as many looks */
 #define SETTLE		1500000		/* microseconds, until what others left is patched */
 
+#define DONE_PAUSE	10000		/* microseconds, until it has done what it was asked ... */
+#define DONE_PATIENCE	300		/* ... times as many */
+
 static struct {
 	volatile unsigned int asked, done;
 	volatile bool stop;
@@ -228,6 +231,41 @@ static bool change_while_held(const struct held_lock *lock, const struct held_ch
 	}
 	release(lock);
 	return changed;
+}
+
+bool held_is_over(const struct held_change *change)
+{
+	(void)change;
+	return held_is_done();
+}
+
+bool held_is_never_over(const struct held_change *change)
+{
+	(void)change;
+	return false;
+}
+
+bool held_replace(uint64_t addr, const uint64_t *words, uint64_t from, uint64_t to)
+{
+	bool changed = false;
+	int i;
+
+	for (i = -HELD_BELOW; i < 0; i++) {
+		if (words[i] != from)
+			continue;
+		kwrite64(addr + i * sizeof(*words), to);
+		changed = true;
+	}
+	return changed;
+}
+
+void held_settle(void)
+{
+	int i;
+
+	for (i = 0; i < DONE_PATIENCE && !held_is_done(); i++)
+		usleep(DONE_PAUSE);
+	usleep(20 * DONE_PAUSE);
 }
 
 bool held_act(const struct held_lock *lock, const struct held_change *change)

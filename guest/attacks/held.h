@@ -36,6 +36,16 @@ struct held_change {
 	void *data;
 };
 
+/* For those who change it as long as somebody waits, and for those who wait for it in another way. */
+bool held_is_over(const struct held_change *change);
+bool held_is_never_over(const struct held_change *change);
+
+/* Registers that were pushed below the way back; not those of the callers. Returns whether one was. */
+bool held_replace(uint64_t addr, const uint64_t *words, uint64_t from, uint64_t to);
+
+/* Until it has done what it was asked, and a little longer, for what cannot be seen. */
+void held_settle(void);
+
 /* A process on that CPU, to do something each time that it is asked. */
 void held_start(void (*act)(void));
 void held_stop(void);

@@ -19,9 +19,6 @@
 #define ASKED_LENGTH	0x80
 #define FAR_MASK	0xffffffffUL
 #define ROOM		128		/* from the place to the entry */
-#define PAUSE		10000		/* microseconds */
-#define PATIENCE	300		/* pauses */
-#define TRIES		3
 
 static const unsigned char nop[PATCH] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
 
@@ -30,48 +27,10 @@ static struct {
 	char old[ROOM + sizeof(struct jump_entry)];
 } jump;
 
-static unsigned char first_byte(uint64_t at)
-{
-	unsigned char byte = 0;
-
-	kread(at, &byte, sizeof(byte));
-	return byte;
-}
-
-static bool is_jump(uint64_t at)
-{
-	return first_byte(at) == 0xeb || first_byte(at) == 0xe9;
-}
-
-/* Registers that were pushed below the way back; not those of the callers. */
 static bool change_entry(const struct held_change *change, uint64_t addr, const uint64_t *words)
 {
-	bool changed = false;
-	int i;
-
 	(void)change;
-	for (i = -HELD_BELOW; i < 0; i++) {
-		if (words[i] != jump.own)
-			continue;
-		kwrite64(addr + i * sizeof(*words), jump.entry);
-		changed = true;
-	}
-	return changed;
-}
-
-static bool is_never_over(const struct held_change *change)
-{
-	(void)change;
-	return false;
-}
-
-static void settle(void)
-{
-	int i;
-
-	for (i = 0; i < PATIENCE && !held_is_done(); i++)
-		usleep(PAUSE);
-	usleep(20 * PAUSE);
+	return held_replace(addr, words, jump.own, jump.entry);
 }
 
 /* The kernel looks for what it expects where the entry says. */
@@ -83,7 +42,7 @@ static bool turn(bool on, const struct held_change *way)
 
 	kwrite(jump.far, on ? nop : loc.text, PATCH);
 	changed = held_act(&lock, way);
-	settle();
+	held_settle();
 	return changed;
 }
 
@@ -115,7 +74,7 @@ static bool prepare(void)
 
 enum outcome jump_far(void)
 {
-	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, is_never_over, NULL };
+	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, held_is_never_over, NULL };
 	int uid = getuid(), err;
 	bool jumps;
 
@@ -136,7 +95,7 @@ enum outcome jump_far(void)
 		turn(false, &way);
 	else
 		held_ask();
-	settle();
+	held_settle();
 	held_stop();
 	kwrite(jump.far, jump.old, sizeof(jump.old));
 	if (!jumps)

@@ -29,28 +29,12 @@
 #define EARLY_LENGTH	0x60
 #define STATE		"system_state"
 #define SYSTEM_BOOTING	0
-#define PAUSE		10000		/* microseconds */
-#define PATIENCE	300		/* pauses */
-#define TRIES		3
 
 static struct {
 	uint64_t own, guard, forged, code, target, key, state;
 	uint64_t to;			/* what the entry is changed to */
 	unsigned int running;
 } jump;
-
-static unsigned char first_byte(uint64_t at)
-{
-	unsigned char byte = 0;
-
-	kread(at, &byte, sizeof(byte));
-	return byte;
-}
-
-static bool is_jump(uint64_t at)
-{
-	return first_byte(at) == 0xeb || first_byte(at) == 0xe9;
-}
 
 /* One of the guard's entries with its place in this function, by the kernel's own table. */
 static uint64_t find_guard(const char *function, size_t length)
@@ -74,37 +58,14 @@ static uint64_t find_guard(const char *function, size_t length)
 	return 0;
 }
 
-/* Registers that were pushed below the way back; not those of the callers. */
 static bool change_entry(const struct held_change *change, uint64_t addr, const uint64_t *words)
 {
-	bool changed = false;
-	int i;
+	bool changed = held_replace(addr, words, jump.own, jump.to);
 
 	(void)change;
-	for (i = -HELD_BELOW; i < 0; i++) {
-		if (words[i] != jump.own)
-			continue;
-		kwrite64(addr + i * sizeof(*words), jump.to);
-		changed = true;
-	}
 	if (changed && jump.running)
 		kwrite(jump.state, &jump.running, sizeof(jump.running));
 	return changed;
-}
-
-static bool is_never_over(const struct held_change *change)
-{
-	(void)change;
-	return false;
-}
-
-static void settle(void)
-{
-	int i;
-
-	for (i = 0; i < PATIENCE && !held_is_done(); i++)
-		usleep(PAUSE);
-	usleep(20 * PAUSE);
 }
 
 static bool turn(uint64_t to, const struct held_change *way)
@@ -114,7 +75,7 @@ static bool turn(uint64_t to, const struct held_change *way)
 
 	jump.to = to;
 	changed = held_act(&lock, way);
-	settle();
+	held_settle();
 	return changed;
 }
 
@@ -148,7 +109,7 @@ static enum outcome become_root(const char *how)
  */
 enum outcome jump_guard(void)
 {
-	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, is_never_over, NULL };
+	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, held_is_never_over, NULL };
 	bool guarded = is_protected();
 	enum outcome outcome;
 	char how[128];
@@ -161,7 +122,7 @@ enum outcome jump_guard(void)
 		return broken("no static key, no room, no guard, or no place that can be patched");
 	if (guarded) {
 		held_ask();
-		settle();
+		held_settle();
 		if (!is_jump(entry_code(jump.guard)))
 			return broken("the guard is off already");
 		if (!turn(jump.guard, &way))
@@ -178,11 +139,11 @@ enum outcome jump_guard(void)
 		turn(jump.forged, &way);
 	else
 		held_ask();
-	settle();
+	held_settle();
 	if (guarded) {
 		turn(jump.guard, &way);
 		held_ask();
-		settle();
+		held_settle();
 	}
 	held_stop();
 	clear_entry(jump.forged);
@@ -204,7 +165,7 @@ static bool turn_early(const struct held_change *way)
 
 enum outcome jump_booting(void)
 {
-	const struct held_change way = { EARLY, EARLY_LENGTH, change_entry, is_never_over, NULL };
+	const struct held_change way = { EARLY, EARLY_LENGTH, change_entry, held_is_never_over, NULL };
 	enum outcome outcome;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
@@ -220,7 +181,7 @@ enum outcome jump_booting(void)
 		turn_early(&way);
 	else
 		held_ask();
-	settle();
+	held_settle();
 	held_stop();
 	clear_entry(jump.forged);
 	return outcome;

@@ -83,17 +83,8 @@ static bool change_batch(const struct held_change *change, uint64_t addr, const 
 /* Not those above the way back: the caller goes on to the next entry by them. */
 static bool change_entry(const struct held_change *change, uint64_t addr, const uint64_t *words)
 {
-	bool changed = false;
-	int i;
-
 	(void)change;
-	for (i = -HELD_BELOW; i < 0; i++) {
-		if (words[i] != jump.own_entry)
-			continue;
-		kwrite64(addr + i * sizeof(*words), jump.entry);
-		changed = true;
-	}
-	return changed;
+	return held_replace(addr, words, jump.own_entry, jump.entry);
 }
 
 /* ---- the key on and off ---- */
@@ -102,13 +93,6 @@ static bool is_patched(const struct held_change *change)
 {
 	(void)change;
 	return is_on(&jump.own) == jump.on;
-}
-
-/* Here its own place stays as it is, and says nothing. */
-static bool is_never_over(const struct held_change *change)
-{
-	(void)change;
-	return false;
 }
 
 static bool is_settled(void)
@@ -193,7 +177,7 @@ static bool prepare(void)
 enum outcome jump_held(void)
 {
 	const struct held_change batch = { BATCH, BATCH_LENGTH, change_batch, is_patched, NULL };
-	const struct held_change entry = { ASKED, ASKED_LENGTH, change_entry, is_never_over, NULL };
+	const struct held_change entry = { ASKED, ASKED_LENGTH, change_entry, held_is_never_over, NULL };
 	enum outcome outcome = LOST;
 	int i;
 

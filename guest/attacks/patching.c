@@ -46,6 +46,14 @@ static uint64_t find_bytes(uint64_t from, uint64_t end, const void *bytes, size_
 	return 0;
 }
 
+bool is_jump(uint64_t code)
+{
+	unsigned char byte = 0;
+
+	kread(code, &byte, sizeof(byte));
+	return byte == 0xeb || byte == 0xe9;
+}
+
 static bool forge_module(struct kernel_page *module)
 {
 	uint64_t words[PAGE_SIZE / sizeof(uint64_t)];

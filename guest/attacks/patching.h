@@ -6,6 +6,7 @@
 #ifndef GUEST_PATCHING_H
 #define GUEST_PATCHING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define KEY	"netstamp_needed_key"	/* a socket switches it */
@@ -19,6 +20,9 @@ struct text_poke_loc {
 
 uint64_t find_code(void);		/* a nop; 0 if there is none */
 uint64_t find_target(void);
+
+/* Has a nop been patched so? */
+bool is_jump(uint64_t code);
 
 /* The key on, as long as this file is open; or -1. */
 int switch_on(void);

@@ -91,6 +91,19 @@ static void make_program(char *page, const void *code, size_t size)
 	memcpy(page + entry, code, size);
 }
 
+static void create_program(const char *name, const void *code, size_t size)
+{
+	char page[PAGE_SIZE];
+	int fd;
+
+	make_program(page, code, size);
+	unlink(name);
+	fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0755);
+	if (fd < 0 || write(fd, page, PAGE_SIZE) != (ssize_t)PAGE_SIZE || fchmod(fd, 04755))
+		_exit(1);
+	close(fd);
+}
+
 #ifdef __x86_64__
 /* write(2, argv[0], strlen(argv[0])); exit(0): as programs say how they are used */
 static const unsigned char says_its_name[] = {
@@ -100,34 +113,14 @@ static const unsigned char says_its_name[] = {
 	0x0f, 0x05,
 };
 
-static void create_talker(void)
-{
-	char page[PAGE_SIZE];
-	int fd;
-
-	make_program(page, says_its_name, sizeof(says_its_name));
-	unlink(SETUID_TALKER);
-	fd = open(SETUID_TALKER, O_WRONLY | O_CREAT | O_EXCL, 0755);
-	if (fd < 0 || write(fd, page, PAGE_SIZE) != (ssize_t)PAGE_SIZE || fchmod(fd, 04755))
-		_exit(1);
-	close(fd);
-}
 #endif
 
 void setuid_program_create(void)
 {
-	char page[PAGE_SIZE];
-	int fd;
-
 #ifdef __x86_64__
-	create_talker();
+	create_program(SETUID_TALKER, says_its_name, sizeof(says_its_name));
 #endif
-	make_program(page, innocent, sizeof(innocent));
-	unlink(PROGRAM);
-	fd = open(PROGRAM, O_WRONLY | O_CREAT | O_EXCL, 0755);
-	if (fd < 0 || write(fd, page, PAGE_SIZE) != (ssize_t)PAGE_SIZE || fchmod(fd, 04755))
-		_exit(1);
-	close(fd);
+	create_program(PROGRAM, innocent, sizeof(innocent));
 }
 
 static int run_program(void)

@@ -96,16 +96,10 @@ static bool change_call(const struct held_change *change, uint64_t addr, const u
 	return false;
 }
 
-static bool is_over(const struct held_change *change)
-{
-	(void)change;
-	return held_is_done();
-}
-
 /* Who is refused is killed, maybe. */
 bool patch_call(const struct patched_call *call)
 {
-	const struct held_change change = { FUNCTION, LENGTH, change_call, is_over, (void *)call };
+	const struct held_change change = { FUNCTION, LENGTH, change_call, held_is_over, (void *)call };
 	struct held_lock lock = held_mutex();
 	int i, n;
 
