@@ -154,9 +154,10 @@ def test_every_commit_compiles_and_each_topic_links(series):
 
 
 def test_a_second_walk_begins_with_the_pristine_source(series):
-    series.run(every=False)
-    assert made(series) == ["21 mm/"]
+    series.run(every=True)
+    series.passed.lines.clear()
     assert series.run(every=False) == 1
+    assert made(series)[6:] == ["21 mm/"]
     subprocess.run(["test", "-f", series.tree / "mm/kpkeys/core_test.c"], check=True)
 
 
@@ -165,6 +166,23 @@ def test_a_commit_that_does_not_compile_is_named(series, monkeypatch):
     with pytest.raises(ToolError, match=r"commit 3 of 6 \(common: mm: build kpkeys\) does not build for x86") as caught:
         series.run(every=True)
     assert "log: " in caught.value.advice and Path(series.log).is_file()
+
+
+def test_a_second_walk_compiles_what_did_not_compile(series, monkeypatch):
+    monkeypatch.setenv("FAKE_FAILS", "mm/")
+    with pytest.raises(ToolError):
+        series.run(every=True)
+    monkeypatch.setenv("FAKE_FAILS", "")
+    again = SeriesBuild(series.workspace, Commands(), BuildOptions())
+    assert again.run(every=True) == 6
+    assert made(series)[6:] == ["20 mm/", "20 mm/", "21 mm/"]
+
+
+def test_other_options_compile_again(series):
+    series.run(every=True)
+    (series.workspace.kernel / "configs/lab.config").write_text("CONFIG_MORE=y\n")
+    SeriesBuild(series.workspace, Commands(), BuildOptions()).run(every=True)
+    assert len(made(series)) == 12
 
 
 def test_make_is_not_told_of_a_folder_inside_another() -> None:

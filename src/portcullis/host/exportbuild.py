@@ -2,9 +2,11 @@
 """Compiles a kernel at commits of the exported series, as whoever bisects it would.
 
 `git am` takes the patches one at a time in a small repository; what each one changes goes to a work tree that is
-otherwise the pristine source, so make compiles what a commit touches and no more.
+otherwise the pristine source, so make compiles what a commit touches and no more. Commits that an earlier run compiled
+are left out while they are the same, so that a run that was cut goes on where it was.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
@@ -41,9 +43,10 @@ class SeriesBuild:
         self.tree = workspace.folder("trees") / f"{self.source.path.name}-{self.arch.name}-series"
         self.folder = workspace.folder("build") / self.tree.name
         self.log = self.folder.with_name(self.folder.name + ".log")
+        self.passed = Passed(self.folder.with_name(self.folder.name + ".passed"), self._fragments())
 
     def run(self, every: bool) -> int:
-        """Compiles after every commit, or at a few; returns how often. Raises ToolError that names the commits."""
+        """Compiles after every commit, or at a few; returns how many compile. Raises ToolError naming the others."""
         plan = make_plan(self.workspace, self.source.version, Selection(ALL, KINDS[1:]), read_from(self.source.path))
         with locked(self.tree.with_name(self.tree.name + ".lock")), tempfile.TemporaryDirectory() as name:
             work_copy(self.source, self.tree)
@@ -81,11 +84,15 @@ class SeriesBuild:
             if whole or (fresh and (every or number in points)):
                 commit = f"{number + 1} of {len(steps)} ({each.topic}: {each.subject})"
                 targets = [self.arch.target] if whole else self._folders(fresh if every else set())
-                try:
-                    self._compile(commit, configured, targets)
-                except ToolError as error:
-                    failed.append(error)
-                count, unlinked, configured = count + 1, not whole, True
+                built = (repository.git("rev-parse", "HEAD^{tree}"), *targets)
+                if built not in self.passed:
+                    try:
+                        self._compile(commit, configured, targets)
+                        self.passed.add(built)
+                    except ToolError as error:
+                        failed.append(error)
+                    configured = True
+                count, unlinked = count + 1, not whole
                 fresh.clear()
         if failed:
             raise ToolError("\n".join(error.message for error in failed), failed[0].advice)
@@ -117,19 +124,42 @@ class SeriesBuild:
             message = f"commit {commit} does not build for {self.arch.name}: {error.message}"
             raise ToolError(message, error.advice) from error
 
+    def _fragments(self) -> list[Path]:
+        return [self.workspace.kernel / "configs" / f"{name}.config" for name in (self.arch.fragment, *FRAGMENTS)]
+
     def _configure(self) -> None:
         """Everything that the commits so far have an option for."""
-        names = (self.arch.fragment, *FRAGMENTS)
-        fragments = [self.workspace.kernel / "configs" / f"{name}.config" for name in names]
         config = self.folder / ".config"
         self._make(["tinyconfig"])
-        merge = [self.tree / "scripts/kconfig/merge_config.sh", "-m", "-O", self.folder, config, *fragments]
+        script = self.tree / "scripts/kconfig/merge_config.sh"
+        merge = [script, "-m", "-O", self.folder, config, *self._fragments()]
         run_step(self.workspace, self.commands, merge, self.log, "merging the configuration", cwd=self.tree)
         self._make(["olddefconfig"])
 
     def _make(self, targets: list[str]) -> None:
         words = self.builder.make_command(self.tree, self.folder)
         run_step(self.workspace, self.commands, [*words, *targets], self.log, "make")
+
+
+class Passed:
+    """What compiled, by the Git tree of the series' files, the configuration's fragments and the targets of make."""
+
+    def __init__(self, path: Path, fragments: list[Path]) -> None:
+        self.path = path
+        self.configuration = hashlib.sha256(b"".join(each.read_bytes() for each in fragments)).hexdigest()
+        self.lines = set(path.read_text().splitlines()) if path.is_file() else set()
+
+    def __contains__(self, built: tuple[str, ...]) -> bool:
+        return self._line(built) in self.lines
+
+    def add(self, built: tuple[str, ...]) -> None:
+        """Written at once: a run may be cut at any time."""
+        self.lines.add(self._line(built))
+        with self.path.open("a") as file:
+            file.write(self._line(built) + "\n")
+
+    def _line(self, built: tuple[str, ...]) -> str:
+        return " ".join((self.configuration, *built))
 
 
 def outermost(folders: Iterable[str]) -> list[str]:
