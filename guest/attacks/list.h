@@ -80,6 +80,7 @@
 	X(page_cache_filter,	"page-cache-filter",	0)		\
 	X(vdso_text,		"vdso-text",		0)		\
 	X(efi_code,		"efi-code",		0)		\
+	X(thunk_code,		"thunk-code",		0)		\
 	X(zero_page_text,	"zero-page-text",	0)		\
 	X(zero_page_number,	"zero-page-number",	NEEDS_VICTIM)	\
 	X(huge_page_count,	"huge-page-count",	NEEDS_VICTIM)	\

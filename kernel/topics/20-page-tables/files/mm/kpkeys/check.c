@@ -4,9 +4,9 @@
  * theirs, and nothing else does; the kernel image maps none of them without, and
  * the table of frames says the same of each, and which tables map the kernel.
  * Each entry leads to a linked table of the next level, and to each but the
- * shared ones leads one. None maps a keyed page without its key, nor a read-only
- * one writable. The registers of each CPU protect, and each has reported what it
- * refused.
+ * shared ones leads one. None maps a keyed page without its key, nor a
+ * read-only one writable, and the kernel runs text only. The registers of each CPU
+ * protect, and each has reported what it refused.
  *
  * Runs with the machine stopped, so that what it counts is one moment.
  */
@@ -24,10 +24,10 @@
 #include <linux/stop_machine.h>
 
 #include <asm/kpkeys_entries.h>
-#include <asm/sections.h>
 
 #include "addresses.h"
 #include "internal.h"
+#include "slots.h"
 #include "check.h"
 
 static void finding(struct kpkeys_check *check, const char *what,
@@ -115,7 +115,7 @@ static void check_tasks(struct kpkeys_check *check)
 }
 
 /* A page of the pool or of a live table is never free, slab or on an LRU. */
-static bool is_foreign(struct page *page)
+static bool is_free_or_listed(struct page *page)
 {
 	return !page_count(page) || PageLRU(page) || PageSlab(page) ||
 	       PageBuddy(page);
@@ -131,7 +131,7 @@ static void check_page(struct kpkeys_check *check, unsigned long pfn, int pkey)
 		check->misentered++;
 		finding(check, "FRAME", pfn, 0, "page");
 	}
-	if (is_foreign(pfn_to_page(pfn))) {
+	if (is_free_or_listed(pfn_to_page(pfn))) {
 		check->foreign++;
 		finding(check, "FOREIGN", pfn, 0, "page");
 	}
@@ -203,26 +203,32 @@ static void check_link(struct kpkeys_check *check, unsigned long pfn, int parent
 	finding(check, "LINK", pfn, level, "page");
 }
 
-/* The kernel image is writable until its text is entered. */
-static bool is_still_written(unsigned long pfn)
+/* Does an entry of @table have the kernel run what is no text? */
+static bool is_run(unsigned long table, u64 value, unsigned long pfn, unsigned long nr)
 {
-	return pfn >= PHYS_PFN(__pa_symbol(_text)) &&
-	       pfn < PHYS_PFN(__pa_symbol(_end)) &&
-	       kpkeys_frame(PHYS_PFN(__pa_symbol(_stext))) != KPKEYS_FRAME_READONLY;
+	return kpkeys_state.only_text_runs && arch_kpkeys_leaf_runs(value) &&
+	       kpkeys_frame(table) == KPKEYS_FRAME_KERNEL_TABLE &&
+	       !kpkeys_are_text(pfn, nr) && !kpkeys_is_still_written(pfn);
 }
 
-static void check_leaf(struct kpkeys_check *check, u64 value, int level)
+static void check_leaf(struct kpkeys_check *check, unsigned long table, u64 value,
+		       int level)
 {
 	enum kpkeys_frame frame;
 	unsigned long pfn, nr;
 
-	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
-	    kpkeys_are_ordinary(pfn, nr))
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+		return;
+	if (is_run(table, value, pfn, nr)) {
+		check->mismapped++;
+		finding(check, "RUNS", pfn, level, kpkeys_frame_name(pfn));
+	}
+	if (kpkeys_are_ordinary(pfn, nr))
 		return;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
 		if (!frame || frame == KPKEYS_FRAME_LEAVING ||
-		    arch_kpkeys_leaf_fits(value, frame) || is_still_written(pfn))
+		    arch_kpkeys_leaf_fits(value, frame) || kpkeys_is_still_written(pfn))
 			continue;
 		check->mismapped++;
 		finding(check, "LEAF", pfn, level, kpkeys_frame_name(pfn));
@@ -246,7 +252,7 @@ static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 		check->left_over[bucket(pfn)] -= pfn;
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		if (!leads_to_table(entry[i], level))
-			check_leaf(check, entry[i], level);
+			check_leaf(check, pfn, entry[i], level);
 		else if (!kpkeys_is_shadow(entry + i))
 			check_link(check, kpkeys_table_pfn(entry[i]), level);
 	}

@@ -6,12 +6,15 @@
  * and that they are not used any more, is said by ordinary data. So the page
  * tables are asked.
  */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
 #include <linux/kpkeys_arch.h>
 #include <linux/kpkeys_force.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_patching.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <asm/mmu_context.h>
 
@@ -31,17 +34,6 @@ bool kpkeys_modules_are_entered(void)
 	return kpkeys_frames.nr && IS_ENABLED(CONFIG_STRICT_MODULE_RWX) &&
 	       rodata_enabled && ARCH_KPKEYS_ALIASES_FOLLOW;
 }
-
-/* Until then some is run that was ordinary: EFI's, thunks for the kernel's text. */
-static int __init run_text_only(void)
-{
-	if (!kpkeys_modules_are_entered())
-		return 0;
-	guard(kpkeys_hardened_pgtables)();
-	kpkeys_state.only_text_runs = true;
-	return 0;
-}
-late_initcall(run_text_only);
 
 /* ---- they come ---- */
 
@@ -101,6 +93,73 @@ int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 	return kpkeys_refuse("use as text", writable ? "a page that can be written" :
 			     "a page of another kind", (void *)addr, NULL) ? -EPERM : 0;
 }
+
+/* ---- what was run from the start ---- */
+
+/* Calls @arg for each page that a table has the kernel run, and that is no text. */
+static bool __init look_at_run(void *ptp, int level, const char *name, void *arg)
+{
+	void (*fn)(unsigned long pfn) = arg;
+	unsigned long pfn, nr;
+	const u64 *entry;
+
+	for (entry = ptp; entry < (u64 *)ptp + PTRS_PER_PTE; entry++) {
+		if (table_below(*entry, level) || !arch_kpkeys_leaf_runs(*entry) ||
+		    !kpkeys_entry_leads_to(*entry, level, &pfn, &nr))
+			continue;
+		for (; nr; nr--, pfn++)
+			if (!kpkeys_frame_is_text(pfn) && !kpkeys_is_still_written(pfn))
+				fn(pfn);
+	}
+	return true;
+}
+
+static void __init walk(void (*fn)(unsigned long pfn))
+{
+	kpkeys_walk_pgd(lm_alias(init_mm.pgd), KPKEYS_WALK_ALL, "kernel", look_at_run, fn);
+}
+
+static void __init begin_to_be_text(unsigned long pfn)
+{
+	kpkeys_arrivals_come(pfn);
+}
+
+static noinline __flatten void __init settle_text(unsigned long pfn)
+{
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_reread(pfn);
+	kpkeys_change_frame_now(pfn, KPKEYS_FRAME_COMING, kpkeys_modules_are_sound() ?
+				KPKEYS_FRAME_READONLY : KPKEYS_FRAME_ORDINARY);
+}
+
+static void __init name_run(unsigned long pfn)
+{
+	pr_warn_once("the kernel runs pages that can be written, frame %#lx among them\n", pfn);
+}
+
+/* Thunks for the kernel's text, say, each of which was made writable for the next one. */
+static void __init enter_what_runs(void)
+{
+	kpkeys_arrivals_expect();
+	kpkeys_arrivals_begin();
+	walk(begin_to_be_text);
+	kpkeys_arrivals_search();
+	walk(settle_text);
+	kpkeys_arrivals_end();
+	kpkeys_arrivals_settle();
+	walk(name_run);
+}
+
+static int __init run_text_only(void)
+{
+	if (!kpkeys_modules_are_entered())
+		return 0;
+	enter_what_runs();
+	guard(kpkeys_hardened_pgtables)();
+	kpkeys_state.only_text_runs = true;
+	return 0;
+}
+late_initcall(run_text_only);
 
 /* ---- they leave ---- */
 

@@ -41,6 +41,13 @@ static __always_inline u8 *frame_at(unsigned long pfn)
 	return &kpkeys_frames.page[index][pfn % KPKEYS_FRAMES_PER_PAGE];
 }
 
+/* The kernel image can be written, and all of it be run, until its text is entered. */
+static inline bool kpkeys_is_still_written(unsigned long pfn)
+{
+	return pfn >= PHYS_PFN(__pa_symbol(_text)) && pfn < PHYS_PFN(__pa_symbol(_end)) &&
+	       kpkeys_frame(PHYS_PFN(__pa_symbol(_stext))) != KPKEYS_FRAME_READONLY;
+}
+
 /* Of what is no whole page in the linear map a number that there is not. */
 static __always_inline unsigned long page_pfn(const void *page)
 {

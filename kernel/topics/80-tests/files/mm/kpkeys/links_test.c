@@ -372,6 +372,27 @@ static void test_checker_sees_links(struct kunit *test)
 	vfree(area);
 }
 
+/* A page that anybody may write becomes one that the kernel runs. */
+static void test_checker_sees_what_runs(struct kunit *test)
+{
+	void *area = vmalloc(PAGE_SIZE);
+	struct kpkeys_check *check;
+	pte_t *ptep, pte;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	ptep = pte_offset_kernel(pmd_off_k((unsigned long)area), (unsigned long)area);
+	pte = ptep_get(ptep);
+	scoped_guard(kpkeys_hardened_pgtables)
+		WRITE_ONCE(*ptep, mk_pte(vmalloc_to_page(area), PAGE_KERNEL_ROX));
+	check = expect_findings(test, kpkeys_state.only_text_runs);
+	if (check->nr_findings)
+		KUNIT_EXPECT_STREQ(test, check->finding[0].what, "RUNS");
+	scoped_guard(kpkeys_hardened_pgtables)
+		WRITE_ONCE(*ptep, pte);
+	expect_findings(test, false);
+	vfree(area);
+}
+
 static pte_t map_ordinary(struct page *page)
 {
 	return mk_pte(page, PAGE_KERNEL);
@@ -536,6 +557,7 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_only_free_pages_leave),
 	KUNIT_CASE(test_entered_frames_stay),
 	KUNIT_CASE(test_checker_sees_links),
+	KUNIT_CASE(test_checker_sees_what_runs),
 	KUNIT_CASE(test_checker_sees_leaves),
 	{}
 };

@@ -144,6 +144,7 @@ int attack_register(struct attack_file *file, struct attack_request *request);
 int attack_alloc(struct attack_file *file, struct attack_request *request);
 int attack_free(struct attack_file *file, struct attack_request *request);
 int attack_split(struct attack_file *file, struct attack_request *request);
+extern void *attack_thunk;
 int attack_vmalloc(struct attack_file *file, struct attack_request *request);
 int attack_vfree(struct attack_file *file, struct attack_request *request);
 int attack_call(struct attack_file *file, struct attack_request *request);

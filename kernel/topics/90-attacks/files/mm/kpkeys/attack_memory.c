@@ -4,9 +4,12 @@
  * and a call to show that memory became executable.
  */
 #include <linux/err.h>
+#include <linux/execmem.h>
 #include <linux/gfp.h>
+#include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/set_memory.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -199,6 +202,19 @@ int attack_vfree(struct attack_file *file, struct attack_request *request)
 {
 	return blocks_free(file, true, UINT_MAX);
 }
+
+/* Stands for thunks that alternatives make for the kernel's text as it starts. */
+void *attack_thunk __ro_after_init;
+
+static int __init make_thunk(void)
+{
+	attack_thunk = execmem_alloc(EXECMEM_MODULE_TEXT, PAGE_SIZE);
+	if (!attack_thunk)
+		return -ENOMEM;
+	memset(attack_thunk, 0, PAGE_SIZE);
+	return set_memory_rox((unsigned long)attack_thunk, 1);
+}
+arch_initcall(make_thunk);
 
 /**
  * attack_call() - call an address and answer with what it returns
