@@ -13,7 +13,7 @@ from portcullis.core.lanes import OPTIONAL, set_name
 from portcullis.errors import ToolError
 from portcullis.host import sources
 from portcullis.host import workspace as workspaces
-from portcullis.host.builder import Builder, BuildOptions
+from portcullis.host.builder import Builder, BuildOptions, forget_real_mode
 from portcullis.host.building import environment
 from portcullis.host.process import Commands
 from portcullis.host.sources import fetch
@@ -298,3 +298,18 @@ def test_a_lane_that_leaves_topics_out_gives_its_set_the_name():
     assert set_name(("tests", "attacks"), ()) == "" and set_name(("attacks", "tests"), ()) == ""
     assert set_name((), OPTIONAL) == "least" and set_name(("lab",), ()) == "lab" and set_name((), ()) == "product"
     assert set_name(("tests",), ("random",)) == "tests-without-random"
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_code_that_cpus_start_with_is_made_anew_when_it_changed(tmp_path, changed):
+    header, linked = (
+        tmp_path / "tree/arch/x86/include/asm/realmode.h",
+        tmp_path / "made/arch/x86/realmode/rm/realmode.elf",
+    )
+    built_in = linked.parent.parent / "rmpiggy.o"
+    for path in (header, linked, built_in):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    os.utime(header, (0, built_in.stat().st_mtime + (1 if changed else -1)))
+    forget_real_mode(tmp_path / "tree", tmp_path / "made")
+    assert built_in.exists() == linked.exists() == (not changed)

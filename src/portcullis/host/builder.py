@@ -73,6 +73,20 @@ class Built:
         return tuple(sorted(path for path in self.folder.parent.glob("*.deb") if path.stat().st_mtime >= started))
 
 
+def forget_real_mode(tree: Path, folder: Path) -> None:
+    """Removes what was made of the code that CPUs of x86 start with, if that code changed.
+
+    Two jobs of make link it at once, and what is built in then was that of before the change: CPUs did not start.
+    """
+    made = folder / "arch/x86/realmode"
+    built_in = made / "rmpiggy.o"
+    sources = [tree / "arch/x86/include/asm/realmode.h", *(tree / "arch/x86/realmode").rglob("*.[Shc]")]
+    if not built_in.is_file() or max(path.stat().st_mtime for path in sources) < built_in.stat().st_mtime:
+        return
+    for path in (built_in, *(made / "rm").iterdir()):
+        path.unlink()
+
+
 class Builder:
     """One build: names of its folders and the steps in order."""
 
@@ -288,6 +302,7 @@ class Builder:
         total_file = folder / "portcullis-total.txt"
         expected = total_file.read_text() if total_file.is_file() else ""
         count = 0
+        forget_real_mode(tree, folder)
         with step(f"building the kernel ({self.lane.name})", f"kernel ({self.lane.name}) built") as progress:
 
             def watch(piece: str) -> None:
