@@ -195,6 +195,7 @@ bool kpkeys_area_is(unsigned long offset, u64 id);
 
 /* frames.c */
 void kpkeys_frames_init(void);
+int kpkeys_frames_add(unsigned long pfn, unsigned long end);
 void kpkeys_frames_sync(void *addr, unsigned long nr);
 bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);

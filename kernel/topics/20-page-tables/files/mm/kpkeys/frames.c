@@ -473,7 +473,14 @@ static noinline __flatten bool enter_frames(unsigned long index, u8 *page)
 	return true;
 }
 
-static int add_frames(unsigned long pfn, unsigned long end)
+/**
+ * kpkeys_frames_add - have room for page frames in the table
+ * @pfn: the first one
+ * @end: behind the last one
+ *
+ * Return: 0, or -ERANGE where there is never room, or -ENOMEM.
+ */
+int kpkeys_frames_add(unsigned long pfn, unsigned long end)
 {
 	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
 	u8 *page;
@@ -490,25 +497,6 @@ static int add_frames(unsigned long pfn, unsigned long end)
 	return 0;
 }
 
-/**
- * kpkeys_firmware_text - enter code of the firmware that the kernel runs, before a process does
- * @phys: page-aligned; nothing maps it to be written
- * @size: bytes
- */
-void __init kpkeys_firmware_text(phys_addr_t phys, unsigned long size)
-{
-	unsigned long pfn = PHYS_PFN(phys), nr = size / PAGE_SIZE;
-
-	if (!kpkeys_frames.nr)
-		return;
-	if (add_frames(pfn, pfn + nr)) {
-		pr_warn("no room for frames of the firmware's code: it can be written\n");
-		return;
-	}
-	for (; nr; nr--, pfn++)
-		enter_readonly(pfn);
-}
-
 static int memory_comes(struct notifier_block *nb, unsigned long action,
 			void *data)
 {
@@ -518,7 +506,7 @@ static int memory_comes(struct notifier_block *nb, unsigned long action,
 
 	if (action != MEM_GOING_ONLINE)
 		return NOTIFY_OK;
-	ret = add_frames(pfn, pfn + memory->nr_pages);
+	ret = kpkeys_frames_add(pfn, pfn + memory->nr_pages);
 	if (ret)
 		pr_err("memory at %#llx stays offline: %s\n", PFN_PHYS(pfn),
 		       ret == -ERANGE ? "it is behind the table of frames" :
@@ -577,7 +565,7 @@ void __init kpkeys_frames_init(void)
 
 	make_root();
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
-		if (add_frames(start, end))
+		if (kpkeys_frames_add(start, end))
 			panic("kpkeys: no memory for the table of frames");
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
 		kpkeys_frames_sync(pfn_to_kaddr(start), end - start);

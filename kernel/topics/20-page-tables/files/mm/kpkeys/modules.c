@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/printk.h>
+#include <linux/range.h>
 #include <linux/sched.h>
 #include <asm/mmu_context.h>
 
@@ -23,6 +24,8 @@
 #include "tables.h"
 
 #define TRIES	20	/* a tick each */
+
+#define MAX_FIRMWARE_TEXT	64	/* pieces */
 
 /**
  * kpkeys_modules_are_entered - does the table of frames know text of modules?
@@ -95,6 +98,43 @@ int __kpkeys_text_came(unsigned long addr, unsigned int nr)
 }
 
 /* ---- what was run from the start ---- */
+
+static struct range firmware_text[MAX_FIRMWARE_TEXT] __initdata;	/* page frames */
+static unsigned int nr_firmware_text __initdata;
+
+/**
+ * kpkeys_firmware_text - note code of the firmware that the kernel runs
+ * @phys: page-aligned; nothing maps it to be written
+ * @size: bytes
+ *
+ * There may be no table of frames yet.
+ */
+void __init kpkeys_firmware_text(phys_addr_t phys, unsigned long size)
+{
+	if (nr_firmware_text == MAX_FIRMWARE_TEXT) {
+		pr_warn("too many pieces of the firmware's code: %pa can be written\n", &phys);
+		return;
+	}
+	firmware_text[nr_firmware_text].start = PHYS_PFN(phys);
+	firmware_text[nr_firmware_text++].end = PHYS_PFN(phys + size);
+}
+
+/* Before there is a process. */
+static int __init enter_firmware_text(void)
+{
+	struct range *text;
+
+	for (text = firmware_text; text < firmware_text + nr_firmware_text; text++) {
+		if (!kpkeys_frames.nr)
+			return 0;
+		if (kpkeys_frames_add(text->start, text->end))
+			pr_warn("no room for frames of the firmware's code: it can be written\n");
+		else
+			kpkeys_pages_readonly(pfn_to_kaddr(text->start), text->end - text->start);
+	}
+	return 0;
+}
+core_initcall(enter_firmware_text);
 
 /* Calls @arg for each page that a table has the kernel run, and that is no text. */
 static bool __init look_at_run(void *ptp, int level, const char *name, void *arg)
