@@ -148,6 +148,8 @@
 	X(random_boot_id,	"random-boot-id",	0)		\
 	X(apic_page,		"apic-page",		0)		\
 	X(startup_ipi,		"startup-ipi",		NEEDS_VICTIM | NEEDS_HOTPLUG)	\
+	X(start_header,		"start-header",		NEEDS_VICTIM | NEEDS_HOTPLUG)	\
+	X(gone_store,		"gone-store",		NEEDS_HOTPLUG)	\
 	X(vfree_text_alias,	"vfree-text-alias",	0)
 
 #define X(function, name, needs) enum outcome function(void);

@@ -21,6 +21,7 @@
 #include <asm/msr.h>
 #include <asm/nmi.h>
 #include <asm/pgtable.h>
+#include <asm/realmode.h>
 #include <asm/sections.h>
 #include <asm/tlbflush.h>
 
@@ -449,7 +450,21 @@ static void test_section_goes_forwards(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flags & X86_EFLAGS_DF, 0);
 }
 
+/* Whatever vector waited on a stack; all else is sent as it is. */
+static void test_cpus_start_at_own_code(struct kunit *test)
+{
+	u32 own = APIC_DM_STARTUP | PHYS_PFN(real_mode_header->trampoline_start);
+	u32 other = APIC_DM_STARTUP | 8;
+
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(other),
+			kpkeys_pgtables_enabled() ? own : other);
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(APIC_DM_INIT | APIC_INT_ASSERT),
+			APIC_DM_INIT | APIC_INT_ASSERT);
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(RESCHEDULE_VECTOR), RESCHEDULE_VECTOR);
+}
+
 static struct kunit_case x86_cases[] = {
+	KUNIT_CASE(test_cpus_start_at_own_code),
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
