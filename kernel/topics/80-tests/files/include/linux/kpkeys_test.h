@@ -57,6 +57,7 @@ struct page *kpkeys_test_retake(struct page *page, gfp_t gfp);
 unsigned long kpkeys_test_writes(void);
 unsigned long kpkeys_test_publishes(void);
 unsigned long kpkeys_test_violations(void);
+void kpkeys_test_remove_cpu(struct kunit *test, int cpu);
 u64 *kpkeys_test_entry(const void *addr);
 void kpkeys_test_plant(u64 *entry, u64 value);
 void kpkeys_test_expect_report(struct kunit *test, const char *text, int (*access)(void));

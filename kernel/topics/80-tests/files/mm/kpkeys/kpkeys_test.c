@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the KUnit suites share: a page-table page of their own. */
+#include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/hw_breakpoint.h>
 #include <linux/kpkeys_frames.h>
@@ -75,6 +76,23 @@ unsigned long kpkeys_test_writes(void)
 {
 	return raw_cpu_read(kpkeys_counters.reg_writes) -
 	       2 * raw_cpu_read(kpkeys_counters.repeats);
+}
+
+/**
+ * kpkeys_test_remove_cpu - take a CPU off, and wait until it has gone
+ * @test: fails if it does not go
+ * @cpu: which
+ *
+ * That it has gone is the last thing that it says, behind that it is dead.
+ */
+void kpkeys_test_remove_cpu(struct kunit *test, int cpu)
+{
+	int tries = 1000;
+
+	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	while (--tries && READ_ONCE(per_cpu_ptr(&kpkeys_cpu, cpu)->owner))
+		msleep(1);
+	KUNIT_EXPECT_NE(test, tries, 0);
 }
 
 /**

@@ -73,7 +73,7 @@ static void test_table_rests_until_forgotten(struct kunit *test)
 	table = page_address(page);
 	KUNIT_EXPECT_TRUE(test, link_table(page));
 	unlink_table();
-	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
+	kpkeys_test_remove_cpu(test, cpu);
 	kpkeys_bury_roots();
 	say_runs(cpu, true);
 	kpkeys_ptp_free(page, 0);
