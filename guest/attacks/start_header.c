@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a CPU that starts finds below 1 MiB: text that is read-only, and behind its page
- * tables a header that is ordinary memory. That says what CR4 and EFER are to be, and
- * where the kernel goes on, before there are keys. Its stack is next to it. So the CPU
- * comes back from an interrupt that there never was, with registers of the attacker's:
- * memcpy() writes a page-table entry, and it halts.
+ * What a CPU that starts reads below 1 MiB, before there are keys, says what CR4 and EFER
+ * are to be, and where the kernel goes on. Its stack is ordinary memory. So the CPU comes
+ * back from an interrupt that there never was, with registers of the attacker's: memcpy()
+ * writes a page-table entry, and it halts.
  */
 #include <stddef.h>
 #include <stdio.h>

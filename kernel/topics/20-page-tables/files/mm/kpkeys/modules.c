@@ -159,9 +159,11 @@ static void __init walk(void (*fn)(unsigned long pfn))
 	kpkeys_walk_pgd(lm_alias(init_mm.pgd), KPKEYS_WALK_ALL, "kernel", look_at_run, fn);
 }
 
+static bool any_begun __initdata;
+
 static void __init begin_to_be_text(unsigned long pfn)
 {
-	kpkeys_arrivals_come(pfn);
+	any_begun |= kpkeys_arrivals_come(pfn);
 }
 
 static noinline __flatten void __init settle_text(unsigned long pfn)
@@ -183,8 +185,10 @@ static void __init enter_what_runs(void)
 	kpkeys_arrivals_expect();
 	kpkeys_arrivals_begin();
 	walk(begin_to_be_text);
-	kpkeys_arrivals_search();
-	walk(settle_text);
+	if (any_begun) {
+		kpkeys_arrivals_search();
+		walk(settle_text);
+	}
 	kpkeys_arrivals_end();
 	kpkeys_arrivals_settle();
 	walk(name_run);

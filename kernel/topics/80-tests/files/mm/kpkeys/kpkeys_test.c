@@ -91,7 +91,7 @@ void kpkeys_test_remove_cpu(struct kunit *test, int cpu)
 
 	KUNIT_ASSERT_EQ(test, remove_cpu(cpu), 0);
 	while (--tries && READ_ONCE(per_cpu_ptr(&kpkeys_cpu, cpu)->owner))
-		msleep(1);
+		usleep_range(1000, 2000);
 	KUNIT_EXPECT_NE(test, tries, 0);
 }
 
