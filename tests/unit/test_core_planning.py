@@ -290,6 +290,13 @@ def test_a_bound_for_a_share_of_another_counter():
         assert row.good is good
 
 
+def test_a_bound_may_allow_some_more():
+    text = '[[bound]]\nbench = "p"\ncounter = "flushes"\nlimit = 1\nmore = 2\nwhat = "w"\n'
+    for flushes, good in ((3, True), (4, False)):
+        (row,) = compare(parse_bounds(text, "x86"), [{"bench": "p", "flushes": flushes}])
+        assert row.good is good
+
+
 def test_a_bound_of_one_architecture():
     text = '[[bound]]\nbench = "p"\ncounter = "isbs"\nlimit = 1\narch = "arm64"\nwhat = "w"\n'
     assert not parse_bounds(text, "x86") and len(parse_bounds(text, "arm64")) == 1

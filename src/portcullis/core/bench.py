@@ -20,6 +20,7 @@ class Bound:
     what: str
     per: str = ""  # then the limit holds for every `share` events of this counter, rounded up
     share: int = 1
+    more: int = 0  # events beyond these
     arch: str = ""  # only there
     backends: tuple[str, ...] = ()  # only with these, all when there is none
 
@@ -49,6 +50,7 @@ def parse_bounds(text: str, arch: str) -> tuple[Bound, ...]:
             entry["what"],
             entry.get("per", ""),
             int(entry.get("share", 1)),
+            int(entry.get("more", 0)),
             entry.get("arch", ""),
             tuple(entry.get("backends", ())),
         )
@@ -104,8 +106,9 @@ def compare(
         record = counted.get(bound.bench, {})
         value = record.get(bound.counter)
         times = -(-_count(record, bound.per) // bound.share) if bound.per else 1
+        limit = bound.limit * times + bound.more
         applies = not bound.backends or backend in bound.backends
-        rows.append(Measured(bound, value if isinstance(value, int) else None, bound.limit * times, applies))
+        rows.append(Measured(bound, value if isinstance(value, int) else None, limit, applies))
     return tuple(rows)
 
 
