@@ -2,6 +2,9 @@
 #include <sys/mman.h>
 
 #include "chunk.h"
+#include "objects.h"
+
+#define REFERENCES	8
 
 volatile char *map_small_pages(int part, size_t size)
 {
@@ -29,4 +32,37 @@ bool is_chunk(const volatile char *at, struct slot *first)
 			return false;
 	}
 	return first->phys % CHUNK_SIZE == 0;
+}
+
+void hold_pages(uint64_t first, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		add_reference(first + i * STRUCT_PAGE, REFERENCES);
+}
+
+volatile char *spend_tables(volatile char *base, int nr, int *next, uint64_t until)
+{
+	volatile char *at;
+
+	for (; *next < nr && !(until && frame_of(until)); ++*next) {
+		at = base + *next * PMD_SIZE;
+		if (*at)
+			return at;
+	}
+	return NULL;
+}
+
+int find_table(volatile char *base, int nr, int next, uint64_t phys)
+{
+	struct slot slot;
+
+	for (; next < nr; next++) {
+		(void)base[next * PMD_SIZE];
+		if (!kwalk((uint64_t)base + next * PMD_SIZE, LEVEL_PTE, 0, &slot) &&
+		    (slot.slot & -PAGE_SIZE) == direct_map_base() + phys)
+			return next;
+	}
+	return -1;
 }

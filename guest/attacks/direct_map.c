@@ -25,18 +25,8 @@
 #define NR_PAGES	16384
 #define STILL_HELD	32	/* of the last ones, before they are on a list of their own */
 #define TABLES		1024
-#define REFERENCES	8
 
 int faults;
-
-/* Nor does the kernel move them away when it wants pages in a row itself. */
-static void hold(const struct chunk *chunk)
-{
-	int i;
-
-	for (i = 0; i < CHUNK_PAGES; i++)
-		add_reference(chunk->page + i * STRUCT_PAGE, REFERENCES);
-}
 
 /* So that what splits the entry of one of them in the direct map does it for all. */
 bool find_chunks(struct chunk *chunk, int nr)
@@ -59,7 +49,7 @@ bool find_chunks(struct chunk *chunk, int nr)
 		found++;
 	}
 	for (i = 0; found == nr && i < nr; i++)
-		hold(&chunk[i]);
+		hold_pages(chunk[i].page, CHUNK_PAGES);
 	return found == nr;
 }
 
@@ -171,27 +161,6 @@ static int give_away(struct chunk *chunk)
 	return put_on_free_list(chunk->page, CHUNK_ORDER);
 }
 
-static uint8_t frame_of(uint64_t phys)
-{
-	uint8_t frame = 0;
-
-	kread(frame_at(phys / PAGE_SIZE), &frame, sizeof(frame));
-	return frame;
-}
-
-/* Returns what user space reads where a table of ours is walked. */
-static volatile char *spend_tables(volatile char *base, int *next, uint64_t until)
-{
-	volatile char *at;
-
-	for (; *next < TABLES && !(until && frame_of(until)); ++*next) {
-		at = base + *next * PMD_SIZE;
-		if (*at)
-			return at;
-	}
-	return NULL;
-}
-
 static enum outcome take_tables(struct chunk *a, struct chunk *b, volatile char *base, int *next)
 {
 	uint64_t walked = b->phys + MOVED * PAGE_SIZE;
@@ -200,11 +169,11 @@ static enum outcome take_tables(struct chunk *a, struct chunk *b, volatile char 
 	int err;
 
 	err = give_away(a);
-	spend_tables(base, next, walked);
+	spend_tables(base, TABLES, next, walked);
 	if (!frame_of(walked))
 		return lost("the pool did not take the first pages (error %d)", err);
 	err = give_away(b);
-	found = spend_tables(base, next, 0);
+	found = spend_tables(base, TABLES, next, 0);
 	if (!found)
 		return lost("none of %d tables is what user space wrote (error %d)", *next, err);
 	strncpy(text, (const char *)found, sizeof(text) - 1);
@@ -220,7 +189,7 @@ static bool split_direct_map(struct chunk *first, volatile char *base, int *next
 	first->spare = NULL;
 	if (give_away(first))
 		return false;
-	spend_tables(base, next, first->phys);
+	spend_tables(base, TABLES, next, first->phys);
 	return !kwalk(direct_map_base() + first->phys, LEAF, 0, &slot) && slot.level == LEVEL_PTE;
 }
 

@@ -24,7 +24,6 @@
 #define NR_PAGES	16384
 #define STILL_HELD	32
 #define TABLES		6000
-#define REFERENCES	8
 #define PAGES_AT	8		/* of struct vm_special_mapping */
 #define PAGES		64
 #define VENDOR		2		/* of boot_cpu_data */
@@ -66,47 +65,6 @@ static int find_run(volatile char *at, int before)
 		    phys[i] / PMD_SIZE == (phys[i] + CHUNK_SIZE) / PMD_SIZE)
 			return i;
 	return -1;
-}
-
-static uint64_t page_at(const volatile char *at)
-{
-	struct slot slot;
-
-	return kwalk((uint64_t)at, LEAF, 0, &slot) ? 0 : slot.page;
-}
-
-static void hold(const volatile char *at, int nr)
-{
-	int i;
-
-	for (i = 0; i < nr; i++)
-		add_reference(page_at(at + i * PAGE_SIZE), REFERENCES);
-}
-
-static uint8_t frame_of(uint64_t at)
-{
-	uint8_t frame = 0;
-
-	kread(frame_at(at / PAGE_SIZE), &frame, sizeof(frame));
-	return frame;
-}
-
-/* Until the pool has it, and, if that is wanted, until it is a table of ours; returns whose. */
-static volatile char *spend_tables(volatile char *base, int *next, uint64_t until, bool ours)
-{
-	volatile char *at;
-	struct slot slot;
-
-	for (; *next < TABLES; ++*next) {
-		if (!ours && frame_of(until))
-			return NULL;
-		at = base + *next * PMD_SIZE;
-		(void)*at;
-		if (ours && !kwalk((uint64_t)at, LEVEL_PTE, 0, &slot) &&
-		    slot.slot / PAGE_SIZE == (direct_map_base() + until) / PAGE_SIZE)
-			return at;
-	}
-	return NULL;
 }
 
 /* Two ordinary pages of the kernel's, where the vdso was. */
@@ -167,8 +125,8 @@ static bool waits_at(volatile char *control)
 	return false;
 }
 
-/* CPU 1 goes, and waits where we say. */
-static bool send_away(volatile char *control, uint64_t control_phys)
+/* CPU 1 goes, and waits where we say, or not. */
+static enum outcome send_away(volatile char *control, uint64_t control_phys)
 {
 	uint64_t this_off = ksymbol_cpu("this_cpu_off", CPU), off = kread64(this_off), i;
 	uint64_t state = ksymbol_cpu("cpuhp_state", CPU), vendor = ksymbol("boot_cpu_data") + VENDOR;
@@ -177,66 +135,67 @@ static bool send_away(volatile char *control, uint64_t control_phys)
 	volatile uint32_t *theirs = (void *)(pages + PAGE_SIZE + state % PAGE_SIZE);
 	uint32_t dead = 0;
 	uint8_t old, intel = 0;
-	bool waits;
+	bool waits, goes;
 
 	if (!pages || *mine != off)
-		return false;
+		return broken("no mapping of what the CPU has of its own");
 	copy_idle(control - words_offset());
 	kread(vendor, &old, sizeof(old));
 	kwrite(vendor, &intel, sizeof(intel));
 	go_away();
 	for (i = 0; i < SPINS && *theirs != IDLE_DEAD; i++)
 		;
+	goes = *theirs == IDLE_DEAD;
 	*mine = direct_map_base() + control_phys - words_offset();
 	waits = waits_at(control);
 	kwrite(vendor, &old, sizeof(old));
 	kwrite64(this_off, off);
 	kwrite(state + SYNC_STATE, &dead, sizeof(dead));
 	wait(NULL);
-	return waits;
+	if (!goes)
+		return broken("the CPU was not seen to go");
+	return waits ? WON : lost("the CPU that went does not wait there");
 }
 
 /* Two chunks in a row, and the first of the words right in front of them. */
 struct chunks {
 	volatile char *control;
 	uint64_t control_phys;
-	uint64_t pages[2];
+	uint64_t page;
 };
 
 static bool find_chunks(struct chunks *chunks)
 {
 	volatile char *at = map_small_pages(PAGES_PART, NR_PAGES * PAGE_SIZE);
+	struct slot slot;
 	int i = at ? find_run(at, words_offset() / PAGE_SIZE + 2) : -1;
 
-	if (i < 0)
+	if (i < 0 || kwalk((uint64_t)at + i * PAGE_SIZE, LEAF, 0, &slot))
 		return false;
 	at += i * PAGE_SIZE;
-	hold(at, 2 * CHUNK_PAGES);
+	hold_pages(slot.page, 2 * CHUNK_PAGES);
 	memset((char *)at, 0, 2 * CHUNK_SIZE);
-	chunks->control = at - WORD;
-	chunks->control_phys = phys[i] - WORD;
-	chunks->pages[0] = page_at(at);
-	chunks->pages[1] = page_at(at + CHUNK_SIZE);
+	*chunks = (struct chunks){ at - WORD, slot.phys - WORD, slot.page };
 	return true;
 }
 
 static bool give(const struct chunks *chunks, int chunk)
 {
 	munmap((char *)chunks->control + WORD + chunk * CHUNK_SIZE, CHUNK_SIZE);
-	return !put_on_free_list(chunks->pages[chunk], CHUNK_ORDER);
+	return !put_on_free_list(chunks->page + chunk * CHUNK_PAGES * STRUCT_PAGE, CHUNK_ORDER);
 }
 
 /* The second chunk comes first, so that the pool takes the first one when we can tell. */
-static volatile char *become_table(const struct chunks *chunks, volatile char *base)
+static int become_table(const struct chunks *chunks, volatile char *base)
 {
 	uint64_t first = chunks->control_phys + WORD;
 	int next = 0;
 
 	use_up_blocks();
 	if (!give(chunks, 1))
-		return NULL;
-	spend_tables(base, &next, first + CHUNK_SIZE, false);
-	return give(chunks, 0) ? spend_tables(base, &next, first, true) : NULL;
+		return -1;
+	spend_tables(base, TABLES, &next, first + CHUNK_SIZE);
+	return give(chunks, 0) ? find_table(base, TABLES, next, first) : -1;
 }
 
 /* The word is written that has the CPU write the next one. */
@@ -256,19 +215,22 @@ static enum outcome have_it_store(const struct chunks *chunks, uint64_t entry)
 
 enum outcome gone_store(void)
 {
-	volatile char *base = sparse_region(user_room(TABLES_PART), TABLES, PROT_READ), *mine;
+	volatile char *base = sparse_region(user_room(TABLES_PART), TABLES, PROT_READ);
+	enum outcome outcome;
 	struct chunks chunks;
 	struct slot slot;
+	int mine;
 
 	stay_on_cpu(0);
 	if (!base || !find_chunks(&chunks))
 		return broken("no two chunks in a row");
 	stay_on_cpu(3);
-	if (!send_away(chunks.control, chunks.control_phys))
-		return lost("the CPU that went does not wait there");
+	outcome = send_away(chunks.control, chunks.control_phys);
+	if (outcome != WON)
+		return outcome;
 	stay_on_cpu(0);
 	mine = become_table(&chunks, base);
-	if (!mine || kwalk((uint64_t)mine, LEVEL_PTE, 0, &slot))
+	if (mine < 0 || kwalk((uint64_t)base + mine * PMD_SIZE, LEVEL_PTE, 0, &slot))
 		return lost("the page did not become a table of ours");
 	return have_it_store(&chunks, slot.slot);
 }

@@ -28,30 +28,10 @@
 #define LAST_KEYS	0x0ff0000000000000UL
 #define MEMORY		(1UL << 30)
 
-static uint8_t frame_of(uint64_t phys)
-{
-	uint8_t frame = 0;
-
-	kread(frame_at(phys / PAGE_SIZE), &frame, sizeof(frame));
-	return frame;
-}
-
-/* Which table of ours is it? */
 static int become_table(struct chunk *chunk, uint64_t phys, volatile char *base)
 {
-	struct slot slot;
-	int i;
-
 	munmap((void *)chunk->at, CHUNK_SIZE);
-	if (put_on_free_list(chunk->page, CHUNK_ORDER))
-		return -1;
-	for (i = 0; i < NR_TABLES; i++) {
-		(void)base[i * PMD_SIZE];
-		if (!kwalk((uint64_t)base + i * PMD_SIZE, LEVEL_PTE, 0, &slot) &&
-		    (slot.slot & -PAGE_SIZE) == direct_map_base() + phys)
-			return i;
-	}
-	return -1;
+	return put_on_free_list(chunk->page, CHUNK_ORDER) ? -1 : find_table(base, NR_TABLES, 0, phys);
 }
 
 /* Does it lead to memory that is there, by what the CPU takes for an entry? */

@@ -126,6 +126,14 @@ uint64_t frame_at(uint64_t pfn)
 	return page ? page + pfn % PAGE_SIZE : 0;
 }
 
+uint8_t frame_of(uint64_t phys)
+{
+	uint8_t frame = 0;
+
+	kread(frame_at(phys / PAGE_SIZE), &frame, sizeof(frame));
+	return frame;
+}
+
 uint64_t frame_of_text(void)
 {
 	return frame_at(text_phys() / PAGE_SIZE);

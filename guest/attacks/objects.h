@@ -60,6 +60,7 @@ bool has_hit_section(int cpu);
 
 /* Where the table of frames says of a page frame what it is, or 0; and of text_address(). */
 uint64_t frame_at(uint64_t pfn);
+uint8_t frame_of(uint64_t phys);	/* what is there; 0 without a table of frames */
 uint64_t frame_of_text(void);
 
 /* Its mmap_lock, or 0. */
