@@ -20,6 +20,7 @@
 #include <asm/mmu_context.h>
 
 #include "arrivals.h"
+#include "brings.h"
 #include "internal.h"
 #include "tables.h"
 
@@ -144,7 +145,7 @@ static bool __init look_at_run(void *ptp, int level, const char *name, void *arg
 	const u64 *entry;
 
 	for (entry = ptp; entry < (u64 *)ptp + PTRS_PER_PTE; entry++) {
-		if (table_below(*entry, level) || !arch_kpkeys_leaf_runs(*entry) ||
+		if (!is_no_text(*entry, level) ||
 		    !kpkeys_entry_leads_to(*entry, level, &pfn, &nr))
 			continue;
 		for (; nr; nr--, pfn++)
