@@ -76,7 +76,7 @@ class Built:
 def forget_real_mode(tree: Path, folder: Path) -> None:
     """Removes what was made of the code that CPUs of x86 start with, if that code changed.
 
-    Two jobs of make link it at once, and what is built in then was that of before the change: CPUs did not start.
+    What was built in was once that of before the change, and CPUs did not start: make has two jobs for it at once.
     """
     made = folder / "arch/x86/realmode"
     built_in = made / "rmpiggy.o"
