@@ -21,13 +21,10 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "chunks.h"
 #include "depot.h"
 #include "internal.h"
 #include "secrets.h"
-
-#define CHUNK_SIZE	(1UL << KPKEYS_CHUNK_SHIFT)
-#define CHUNK_ORDER	(KPKEYS_CHUNK_SHIFT - PAGE_SHIFT)
-#define CHUNK_PAGES	(1UL << CHUNK_ORDER)
 
 DEFINE_STATIC_KEY_FALSE_RO(kpkeys_secrets_key);
 EXPORT_SYMBOL_GPL(kpkeys_secrets_key);
@@ -128,7 +125,7 @@ void kpkeys_walk_secrets(kpkeys_page_fn fn, void *arg)
 		walk_range(addr, size, fn, arg);
 	}
 	for (i = 0; i < kpkeys_slots.nr_chunks; i++)
-		walk_range(kpkeys_slots.chunk[i], CHUNK_SIZE, fn, arg);
+		walk_range(kpkeys_slots.chunk[i], KPKEYS_CHUNK_SIZE, fn, arg);
 }
 
 /* ---- slots ---- */
@@ -158,22 +155,6 @@ static __always_inline unsigned long *used_bits(unsigned int chunk)
 	return (unsigned long *)kpkeys_slots.chunk[chunk]->data;
 }
 
-/* No bit search out of line. */
-static __always_inline unsigned int claim_bit(unsigned long *used)
-{
-	unsigned int i, bit;
-	unsigned long word;
-
-	for (i = 0; i < BITS_TO_LONGS(KPKEYS_CHUNK_SLOTS); i++) {
-		while ((word = ~READ_ONCE(used[i]))) {
-			bit = i * BITS_PER_LONG + __ffs(word);
-			if (!test_and_set_bit(bit, used))
-				return bit;
-		}
-	}
-	return KPKEYS_CHUNK_SLOTS;
-}
-
 static noinline __flatten unsigned int take_from(unsigned int chunk, const void *owner)
 {
 	unsigned int bit;
@@ -184,7 +165,7 @@ static noinline __flatten unsigned int take_from(unsigned int chunk, const void 
 	/* Pairs with the release in publish_chunk(). */
 	if (chunk >= smp_load_acquire(&kpkeys_slots.nr_chunks))
 		return KPKEYS_NO_SLOT;
-	bit = claim_bit(used_bits(chunk));
+	bit = kpkeys_claim_bit(used_bits(chunk), KPKEYS_CHUNK_SLOTS);
 	if (bit >= KPKEYS_CHUNK_SLOTS)
 		return KPKEYS_NO_SLOT;
 	atomic_dec(&kpkeys_slots.nr_free[chunk]);
@@ -212,8 +193,8 @@ static unsigned int take_slot(const void *owner)
 /* In a section. What is one of the chunks already is none again, nor is a part of it. */
 static __always_inline bool is_new_chunk(const struct kpkeys_slot *chunk, unsigned int nr)
 {
-	if ((unsigned long)chunk % CHUNK_SIZE ||
-	    !kpkeys_are_new(chunk, CHUNK_PAGES, KPKEYS_PKEY_SECRET))
+	if ((unsigned long)chunk % KPKEYS_CHUNK_SIZE ||
+	    !kpkeys_are_new(chunk, KPKEYS_CHUNK_PAGES, KPKEYS_PKEY_SECRET))
 		return false;
 	while (nr--)
 		if (kpkeys_slots.chunk[nr] == chunk)
@@ -222,8 +203,9 @@ static __always_inline bool is_new_chunk(const struct kpkeys_slot *chunk, unsign
 }
 
 /* Whatever stood there was written without the key: it is not looked at. */
-static noinline __flatten int publish_chunk(struct kpkeys_slot *chunk)
+static noinline __flatten int publish_chunk(void *addr)
 {
+	struct kpkeys_slot *chunk = addr;
 	unsigned int nr;
 
 	guard(kpkeys_secret)();
@@ -231,13 +213,13 @@ static noinline __flatten int publish_chunk(struct kpkeys_slot *chunk)
 	nr = READ_ONCE(kpkeys_slots.nr_chunks);
 	if (nr >= KPKEYS_MAX_CHUNKS)
 		return -ENOSPC;
-	if (!kpkeys_has_arrived(chunk, CHUNK_PAGES))
+	if (!kpkeys_has_arrived(chunk, KPKEYS_CHUNK_PAGES))
 		return -EPERM;
 	if (!is_new_chunk(chunk, nr))
 		return -EEXIST;
-	kpkeys_clear_words(chunk, CHUNK_SIZE);
+	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)chunk->data);
-	kpkeys_slots.nr_pages += CHUNK_PAGES;
+	kpkeys_slots.nr_pages += KPKEYS_CHUNK_PAGES;
 	kpkeys_slots.chunk[nr] = chunk;
 	atomic_set(&kpkeys_slots.nr_free[nr], KPKEYS_CHUNK_SLOTS - 1);
 	/* Whoever sees the number sees the chunk. */
@@ -245,84 +227,21 @@ static noinline __flatten int publish_chunk(struct kpkeys_slot *chunk)
 	return 0;
 }
 
-static int publish_chunks(void *addr, unsigned int order)
-{
-	void *end = addr + (PAGE_SIZE << order);
-	int ret = 0;
-
-	if (READ_ONCE(kpkeys_slots.nr_chunks) + (end - addr) / CHUNK_SIZE > KPKEYS_MAX_CHUNKS)
-		return -ENOSPC;
-	for (; addr < end && !ret; addr += CHUNK_SIZE)
-		ret = publish_chunk(addr);
-	if (ret == -EEXIST) {
-		kpkeys_freelist_error("new secrets", addr - CHUNK_SIZE);
-		kpkeys_freelist_report();
-	}
-	return ret;
-}
-
 /* What is no chunk keeps its key, and is nobody else's either. */
-static void lose(unsigned int order)
+static void lose(unsigned int nr)
 {
 	guard(kpkeys_secret)();
-	kpkeys_slots.nr_pages += 1UL << order;
+	kpkeys_slots.nr_pages += nr;
 }
 
-static int search_and_publish(void *addr, unsigned int order)
-{
-	int ret;
-
-	kpkeys_arrivals_begin();
-	ret = kpkeys_arrivals_add(addr, 1U << order, KPKEYS_PKEY_SECRET);
-	if (!ret) {
-		kpkeys_arrivals_search();
-		ret = publish_chunks(addr, order);
-	}
-	kpkeys_arrivals_end();
-	return ret;
-}
-
-static int add_chunks(void *addr, unsigned int order)
-{
-	int ret;
-
-	kpkeys_arrivals_expect();
-	ret = kpkeys_block_key(addr, order, KPKEYS_PKEY_SECRET);
-	if (ret) {
-		kpkeys_arrivals_settle();
-		return -ENOMEM;
-	}
-	do {
-		ret = kpkeys_flush() ? search_and_publish(addr, order) : -EBUSY;
-	} while (ret == -EAGAIN);
-	kpkeys_arrivals_settle();
-	/* What is not as it was keyed is not even counted. */
-	if (ret && ret != -EEXIST)
-		lose(order);
-	return ret;
-}
-
-/* Where keying a chunk would split a mapping, take all that it spans. */
-static int grow(gfp_t gfp)
-{
-	void *chunk, *block = NULL;
-
-	/* A hint, so that nothing is keyed in vain; publish_chunk() decides. */
-	if (kpkeys_slots.nr_chunks == KPKEYS_MAX_CHUNKS)
-		return -ENOSPC;
-	gfp &= ~__GFP_ZERO;
-	chunk = kpkeys_block_alloc(NUMA_NO_NODE, gfp, CHUNK_ORDER);
-	if (!chunk)
-		return -ENOMEM;
-	if (arch_kpkeys_mapping_size((unsigned long)chunk) > CHUNK_SIZE)
-		block = kpkeys_block_alloc(NUMA_NO_NODE,
-					   gfp | __GFP_NOWARN | __GFP_NORETRY,
-					   KPKEYS_REGION_ORDER);
-	if (!block)
-		return add_chunks(chunk, CHUNK_ORDER);
-	free_pages_exact(chunk, CHUNK_SIZE);
-	return add_chunks(block, KPKEYS_REGION_ORDER);
-}
+static const struct kpkeys_chunks chunks = {
+	.what		= "new secrets",
+	.pkey		= KPKEYS_PKEY_SECRET,
+	.max		= KPKEYS_MAX_CHUNKS,
+	.nr		= &kpkeys_slots.nr_chunks,
+	.publish	= publish_chunk,
+	.lose		= lose,
+};
 
 static unsigned int grow_and_take(const void *owner, gfp_t gfp)
 {
@@ -331,7 +250,7 @@ static unsigned int grow_and_take(const void *owner, gfp_t gfp)
 	guard(mutex)(&grow_lock);
 	/* Somebody else may have grown it. */
 	slot = take_slot(owner);
-	if (!slot && !grow(gfp))
+	if (!slot && !kpkeys_chunks_grow(&chunks, gfp))
 		slot = take_slot(owner);
 	return slot;
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Chunks of slots, in pages that carry a key: what domains with slots share. */
+#ifndef _MM_KPKEYS_CHUNKS_H
+#define _MM_KPKEYS_CHUNKS_H
+
+#include <linux/bitops.h>
+#include <linux/kpkeys_secrets.h>
+
+#define KPKEYS_CHUNK_SIZE	(1UL << KPKEYS_CHUNK_SHIFT)
+#define KPKEYS_CHUNK_ORDER	(KPKEYS_CHUNK_SHIFT - PAGE_SHIFT)
+#define KPKEYS_CHUNK_PAGES	(1UL << KPKEYS_CHUNK_ORDER)
+
+/**
+ * struct kpkeys_chunks - one domain's chunks; in read-only data
+ * @what: of what, for a report
+ * @pkey: what their pages carry
+ * @max: how many there may be
+ * @nr: how many there are
+ * @publish: makes one known, in a section of its own; 0 or -errno
+ * @lose: accounts for pages that have the key and are no chunk
+ */
+struct kpkeys_chunks {
+	const char		*what;
+	int			pkey;
+	unsigned int		max;
+	const unsigned int	*nr;
+	int			(*publish)(void *chunk);
+	void			(*lose)(unsigned int nr);
+};
+
+int kpkeys_chunks_grow(const struct kpkeys_chunks *chunks, gfp_t gfp);
+
+/**
+ * kpkeys_claim_bit - take a bit that is clear, in a section
+ * @used: the bits
+ * @nr: how many, a multiple of a word
+ *
+ * No bit search out of line.
+ *
+ * Return: which, or @nr.
+ */
+static __always_inline unsigned int kpkeys_claim_bit(unsigned long *used, unsigned int nr)
+{
+	unsigned int i, bit;
+	unsigned long word;
+
+	for (i = 0; i < BITS_TO_LONGS(nr); i++) {
+		while ((word = ~READ_ONCE(used[i]))) {
+			bit = i * BITS_PER_LONG + __ffs(word);
+			if (!test_and_set_bit(bit, used))
+				return bit;
+		}
+	}
+	return nr;
+}
+
+#endif /* _MM_KPKEYS_CHUNKS_H */
