@@ -8,7 +8,7 @@ from portcullis.core.kconfig import Request
 
 TESTED = ("tests", "attacks")
 # Topics that the product works without.
-OPTIONAL = ("x86-wp", "secrets", "random", "arm64-live-split", "pointer-auth", "guarded")
+OPTIONAL = ("x86-wp", "secrets", "random", "arm64-live-split", "pointer-auth", "guarded", "creds")
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ from portcullis.suite.lab import KERNBENCH, KERNBENCH_GCC, barriers_kept, late_j
 from portcullis.suite.luajit_counts import COUNTED, VARIANTS
 from portcullis.suite.side_by_side import side_by_side
 
-STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key", "kpkeys_guarded_key")
+STATIC_KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key", "kpkeys_guarded_key", "kpkeys_creds_key")
 MOST_AT_ONCE = 4  # cases: guests have up to 2 GiB of memory
 LISTED_GCC = 12  # what the list of sections was made with: others put functions in line elsewhere
 # By case: a file of the build, a function, and whether the file refers to it.

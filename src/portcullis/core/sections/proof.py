@@ -18,7 +18,7 @@ from portcullis.core.sections.state import Gate
 from portcullis.core.sections.walk import POPS, PUSHES, Walk, Walker
 
 # Static keys that are enabled with the protection.
-KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key", "kpkeys_guarded_key")
+KEYS = ("kpkeys_pgtables_key", "kpkeys_secrets_key", "kpkeys_guarded_key", "kpkeys_creds_key")
 _PGTABLES, _SECRET = 1, 2  # levels
 
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Credentials in keyed memory: what a task may do, no store decides.
+ *
+ * Whoever changes credentials prepares a copy in ordinary memory, as ever. When
+ * it is committed, or overrides others, it is sealed: a copy in a slot with
+ * KPKEYS_PKEY_GUARDED is in force from then on, and is never written again. Its
+ * references are counted in the copy that was prepared.
+ *
+ * Which ones a task has, its record says, in a slot of the same kind. The task
+ * names it by a number, and it knows its task.
+ */
+#ifndef _LINUX_KPKEYS_CREDS_H
+#define _LINUX_KPKEYS_CREDS_H
+
+#include <linux/kpkeys.h>
+
+struct cred;
+struct task_struct;
+
+#if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_CREDS)
+
+DECLARE_STATIC_KEY_FALSE(kpkeys_creds_key);
+
+static __always_inline bool kpkeys_creds_enabled(void)
+{
+	return static_branch_unlikely(&kpkeys_creds_key);
+}
+
+const struct cred *__kpkeys_current_cred(void);
+const struct cred *__kpkeys_current_real_cred(void);
+const struct cred *__kpkeys_task_cred(const struct task_struct *task);
+const struct cred *__kpkeys_task_real_cred(const struct task_struct *task);
+int __kpkeys_fork_creds(struct task_struct *child, struct cred *new);
+int __kpkeys_commit_creds(struct cred *new, bool exec);
+const struct cred *__kpkeys_override_creds(const struct cred *new);
+const struct cred *__kpkeys_revert_creds(const struct cred *old);
+void __kpkeys_exit_creds(struct task_struct *task);
+bool kpkeys_free_creds(struct cred *cred);
+void kpkeys_creds_init(void);
+
+/**
+ * kpkeys_current_cred - the current task's subjective credentials, where they are sealed
+ * @otherwise: what they are where they are not
+ */
+#define kpkeys_current_cred(otherwise)					\
+	(kpkeys_creds_enabled() ? __kpkeys_current_cred() : (otherwise))
+
+/**
+ * kpkeys_current_real_cred - the current task's objective credentials, likewise
+ * @otherwise: what they are where they are not sealed
+ */
+#define kpkeys_current_real_cred(otherwise)				\
+	(kpkeys_creds_enabled() ? __kpkeys_current_real_cred() : (otherwise))
+
+/**
+ * kpkeys_task_cred - a task's subjective credentials, where they are sealed
+ * @task: which
+ * @otherwise: what they are where they are not
+ */
+#define kpkeys_task_cred(task, otherwise)				\
+	(kpkeys_creds_enabled() ? __kpkeys_task_cred(task) : (otherwise))
+
+/**
+ * kpkeys_task_real_cred - a task's objective credentials, likewise
+ * @task: which
+ * @otherwise: what they are where they are not sealed
+ */
+#define kpkeys_task_real_cred(task, otherwise)				\
+	(kpkeys_creds_enabled() ? __kpkeys_task_real_cred(task) : (otherwise))
+
+#else
+
+static __always_inline bool kpkeys_creds_enabled(void) { return false; }
+static inline int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
+{
+	return 0;
+}
+
+static inline int __kpkeys_commit_creds(struct cred *new, bool exec) { return 0; }
+
+static inline const struct cred *__kpkeys_override_creds(const struct cred *new)
+{
+	return new;
+}
+
+static inline const struct cred *__kpkeys_revert_creds(const struct cred *old)
+{
+	return old;
+}
+
+static inline void __kpkeys_exit_creds(struct task_struct *task) { }
+static inline bool kpkeys_free_creds(struct cred *cred) { return true; }
+static inline void kpkeys_creds_init(void) { }
+#define kpkeys_current_cred(otherwise)		(otherwise)
+#define kpkeys_current_real_cred(otherwise)	(otherwise)
+#define kpkeys_task_cred(task, otherwise)	(otherwise)
+#define kpkeys_task_real_cred(task, otherwise)	(otherwise)
+
+#endif
+
+/**
+ * kpkeys_fork_creds - give a child a record
+ * @child: not seen by anybody yet
+ * @new: what was prepared for it, or NULL for what its parent has
+ *
+ * Return: 0 or -errno.
+ */
+static inline int kpkeys_fork_creds(struct task_struct *child, struct cred *new)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_fork_creds(child, new) : 0;
+}
+
+/**
+ * kpkeys_commit_creds - seal credentials, and put them in force
+ * @new: what was prepared
+ * @exec: for a program, whose file may grant more
+ *
+ * Return: 0, or -errno: what was in force is, and who asked for others is killed.
+ */
+static inline int kpkeys_commit_creds(struct cred *new, bool exec)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_commit_creds(new, exec) : 0;
+}
+
+/**
+ * kpkeys_override_creds - put credentials in force for a while
+ * @new: sealed or prepared
+ *
+ * Return: what is in force.
+ */
+static inline const struct cred *kpkeys_override_creds(const struct cred *new)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_override_creds(new) : new;
+}
+
+/**
+ * kpkeys_revert_creds - the end of that while
+ * @old: what had been in force
+ *
+ * Return: what is in force.
+ */
+static inline const struct cred *kpkeys_revert_creds(const struct cred *old)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_revert_creds(old) : old;
+}
+
+/**
+ * kpkeys_exit_creds - a task's record goes
+ * @task: whose
+ */
+static inline void kpkeys_exit_creds(struct task_struct *task)
+{
+	if (kpkeys_creds_enabled())
+		__kpkeys_exit_creds(task);
+}
+
+#endif /* _LINUX_KPKEYS_CREDS_H */

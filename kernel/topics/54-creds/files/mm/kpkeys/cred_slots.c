@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Slots of credentials: where they are, and how there are more. */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/kpkeys_guarded.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+
+#include "cred_slots.h"
+#include "creds.h"
+#include "depot.h"
+
+struct kpkeys_cred_slots kpkeys_cred_slots __page_aligned_data;
+
+static DEFINE_MUTEX(grow_lock);
+
+static __always_inline bool is_new(const void *chunk, unsigned int nr)
+{
+	if ((unsigned long)chunk % KPKEYS_CHUNK_SIZE ||
+	    !kpkeys_are_new(chunk, KPKEYS_CHUNK_PAGES, KPKEYS_PKEY_GUARDED))
+		return false;
+	while (nr--)
+		if (kpkeys_cred_slots.chunk[nr] == chunk)
+			return false;
+	return true;
+}
+
+static noinline __flatten int publish_cred_slots(void *addr)
+{
+	struct kpkeys_cred_slot *chunk = addr;
+	unsigned int nr;
+
+	BUILD_BUG_ON(KPKEYS_CRED_SLOTS / 8 > sizeof(struct kpkeys_record));
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	nr = READ_ONCE(kpkeys_cred_slots.nr_chunks);
+	if (nr >= KPKEYS_CRED_CHUNKS)
+		return -ENOSPC;
+	if (!kpkeys_has_arrived(chunk, KPKEYS_CHUNK_PAGES))
+		return -EPERM;
+	if (!is_new(chunk, nr))
+		return -EEXIST;
+	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
+	__set_bit(0, (unsigned long *)&chunk->record);
+	kpkeys_cred_slots.chunk[nr] = chunk;
+	atomic_set(&kpkeys_cred_slots.nr_free[nr], KPKEYS_CRED_SLOTS - 1);
+	/* Whoever sees the number sees the chunk. */
+	smp_store_release(&kpkeys_cred_slots.nr_chunks, nr + 1);
+	return 0;
+}
+
+/* What is no chunk keeps its key, and is nobody else's either. */
+static void lose_cred_slots(unsigned int nr)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_cred_slots.nr_lost += nr;
+}
+
+static const struct kpkeys_chunks chunks = {
+	.what		= "new slots of credentials",
+	.pkey		= KPKEYS_PKEY_GUARDED,
+	.max		= KPKEYS_CRED_CHUNKS,
+	.nr		= &kpkeys_cred_slots.nr_chunks,
+	.publish	= publish_cred_slots,
+	.lose		= lose_cred_slots,
+};
+
+/* The counts may be stale: the bitmaps decide. */
+static int find_room(int slots)
+{
+	static unsigned int last;
+	unsigned int i, chunk, nr;
+
+	/* Pairs with the release in publish_cred_slots(). */
+	nr = smp_load_acquire(&kpkeys_cred_slots.nr_chunks);
+	for (i = 0; i < nr; i++) {
+		chunk = (READ_ONCE(last) + i) % nr;
+		if (atomic_read(&kpkeys_cred_slots.nr_free[chunk]) < slots)
+			continue;
+		WRITE_ONCE(last, chunk);
+		return chunk;
+	}
+	return -ENOSPC;
+}
+
+/**
+ * kpkeys_find_cred_room - where slots are free; makes more where they are not
+ * @nr: how many
+ *
+ * Return: the number of a chunk, or -errno.
+ */
+int kpkeys_find_cred_room(int nr)
+{
+	int chunk = find_room(nr);
+
+	if (chunk >= 0)
+		return chunk;
+	guard(mutex)(&grow_lock);
+	/* Somebody else may have grown it. */
+	chunk = find_room(nr);
+	if (chunk < 0 && !kpkeys_chunks_grow(&chunks, GFP_KERNEL))
+		chunk = find_room(nr);
+	return chunk;
+}
+
+/**
+ * kpkeys_creds_freeze - no page is keyed and not yet accounted for
+ */
+void kpkeys_creds_freeze(void)
+{
+	mutex_lock(&grow_lock);
+}
+
+/**
+ * kpkeys_creds_thaw - undo kpkeys_creds_freeze()
+ */
+void kpkeys_creds_thaw(void)
+{
+	mutex_unlock(&grow_lock);
+}
+
+/**
+ * kpkeys_creds_nr_pages - pages of slots
+ */
+unsigned long kpkeys_creds_nr_pages(void)
+{
+	return kpkeys_cred_slots.nr_chunks * KPKEYS_CHUNK_PAGES;
+}
+
+/**
+ * kpkeys_creds_nr_lost - pages that were to be
+ */
+unsigned long kpkeys_creds_nr_lost(void)
+{
+	return kpkeys_cred_slots.nr_lost;
+}
+
+/**
+ * kpkeys_creds_page - one page of slots
+ * @nr: less than kpkeys_creds_nr_pages()
+ *
+ * Return: its address in the direct map.
+ */
+void *kpkeys_creds_page(unsigned long nr)
+{
+	return (void *)kpkeys_cred_slots.chunk[nr / KPKEYS_CHUNK_PAGES] +
+	       nr % KPKEYS_CHUNK_PAGES * PAGE_SIZE;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Slots for sealed credentials, and for the records of who has which. */
+#ifndef _MM_KPKEYS_CRED_SLOTS_H
+#define _MM_KPKEYS_CRED_SLOTS_H
+
+#include <linux/cred.h>
+#include <linux/kpkeys_creds.h>
+#include <linux/sched.h>
+
+#include "chunks.h"
+#include "internal.h"
+
+#ifdef CONFIG_KPKEYS_CREDS
+
+#define KPKEYS_CRED_SLOT_SIZE	256
+#define KPKEYS_CRED_SLOTS	(KPKEYS_CHUNK_SIZE / KPKEYS_CRED_SLOT_SIZE)
+#define KPKEYS_CRED_CHUNKS	4080
+#define KPKEYS_CRED_DEPTH	24
+
+/**
+ * struct kpkeys_record - which credentials a task has
+ * @cred: subjective ones
+ * @real: objective ones
+ * @stack: the task's
+ * @nr_below: how often others override them
+ * @below: what each of these put aside, the oldest first
+ */
+struct kpkeys_record {
+	const struct cred	*cred;
+	const struct cred	*real;
+	const void		*stack;
+	unsigned long		nr_below;
+	const struct cred	*below[KPKEYS_CRED_DEPTH];
+};
+
+/**
+ * struct kpkeys_cred_slot - a record, or sealed credentials
+ * @owner: the task, with bit 0 set, or what was prepared; 0 while it is free
+ * @users: of credentials, how often records name them
+ * @record: of a task
+ * @cred: else: credentials that nobody changes any more
+ */
+struct kpkeys_cred_slot {
+	unsigned long			owner;
+	atomic_long_t			users;
+	union {
+		struct kpkeys_record	record;
+		struct cred		cred;
+	};
+} __aligned(KPKEYS_CRED_SLOT_SIZE);
+
+/**
+ * struct kpkeys_cred_slots - where the slots are; pages with KPKEYS_PKEY_STATE
+ * @nr_chunks: chunks in use
+ * @nr_lost: pages that have the key, and are no chunk
+ * @chunk: their addresses
+ * @nr_free: free slots of each
+ */
+struct kpkeys_cred_slots {
+	unsigned int		nr_chunks;
+	unsigned long		nr_lost;
+	struct kpkeys_cred_slot	*chunk[KPKEYS_CRED_CHUNKS];
+	atomic_t		nr_free[KPKEYS_CRED_CHUNKS];
+} __aligned(PAGE_SIZE);
+
+extern struct kpkeys_cred_slots kpkeys_cred_slots;
+
+/**
+ * kpkeys_cred_slot_at - address of a slot
+ * @nr: its number
+ *
+ * Return: NULL for a number that is no slot's.
+ */
+static __always_inline struct kpkeys_cred_slot *kpkeys_cred_slot_at(unsigned int nr)
+{
+	unsigned int chunk = nr / KPKEYS_CRED_SLOTS;
+
+	/* Pairs with the release in publish_cred_slots(). */
+	if (chunk >= smp_load_acquire(&kpkeys_cred_slots.nr_chunks))
+		return NULL;
+	return kpkeys_cred_slots.chunk[chunk] + nr % KPKEYS_CRED_SLOTS;
+}
+
+/* Whoever is refused has these: no right at all. */
+extern struct cred kpkeys_nobody;
+
+static __always_inline unsigned long kpkeys_owned_by(const struct task_struct *task)
+{
+	return (unsigned long)task | 1;
+}
+
+static __always_inline unsigned long kpkeys_made_of(const struct cred *prepared)
+{
+	return (unsigned long)prepared & ~1UL;
+}
+
+/* By a number of ordinary memory: whoever uses it twice reads it once. */
+static __always_inline struct kpkeys_record *kpkeys_record_at(unsigned int nr,
+							      const struct task_struct *task)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+
+	return slot && READ_ONCE(slot->owner) == kpkeys_owned_by(task) ? &slot->record : NULL;
+}
+
+static __always_inline struct kpkeys_record *kpkeys_record_of(const struct task_struct *task)
+{
+	return kpkeys_record_at(READ_ONCE(task->cred_slot), task);
+}
+
+/* Which task is current, ordinary memory says. Whose stack this is, a register does. */
+static __always_inline bool kpkeys_is_on_stack(const struct kpkeys_record *record)
+{
+	return current_stack_pointer - (unsigned long)record->stack < THREAD_SIZE;
+}
+
+static __always_inline struct kpkeys_record *kpkeys_own_record(void)
+{
+	struct kpkeys_record *record = kpkeys_record_of(current);
+
+	return record && kpkeys_is_on_stack(record) ? record : NULL;
+}
+
+/**
+ * kpkeys_section_cred - current_cred() that calls nothing, for sections
+ */
+static __always_inline const struct cred *kpkeys_section_cred(void)
+{
+	const struct kpkeys_record *record;
+
+	if (!kpkeys_creds_enabled())
+		return rcu_dereference_protected(current->cred, 1);
+	record = kpkeys_own_record();
+	return record ? record->cred : &kpkeys_nobody;
+}
+
+static __always_inline struct kpkeys_cred_slot *kpkeys_slot_of(const struct cred *cred)
+{
+	return container_of(cred, struct kpkeys_cred_slot, cred);
+}
+
+/* No pointer from ordinary memory is believed to be sealed credentials'. */
+static __always_inline bool kpkeys_is_sealed(const struct cred *cred)
+{
+	struct kpkeys_cred_slot *slot;
+
+	if (cred == &kpkeys_nobody)
+		return true;
+	slot = kpkeys_cred_slot_at(READ_ONCE(cred->slot));
+	return slot && &slot->cred == cred && READ_ONCE(slot->owner) &&
+	       !(READ_ONCE(slot->owner) & 1);
+}
+
+static __always_inline unsigned long *kpkeys_cred_bits(unsigned int chunk)
+{
+	return (unsigned long *)&kpkeys_cred_slots.chunk[chunk]->record;
+}
+
+static __always_inline unsigned int kpkeys_cred_claim(unsigned int chunk)
+{
+	unsigned int bit;
+
+	/* Pairs with the release in publish_cred_slots(). */
+	if (chunk >= smp_load_acquire(&kpkeys_cred_slots.nr_chunks))
+		return 0;
+	bit = kpkeys_claim_bit(kpkeys_cred_bits(chunk), KPKEYS_CRED_SLOTS);
+	if (bit >= KPKEYS_CRED_SLOTS)
+		return 0;
+	atomic_dec(&kpkeys_cred_slots.nr_free[chunk]);
+	return chunk * KPKEYS_CRED_SLOTS + bit;
+}
+
+static __always_inline void kpkeys_cred_release(unsigned int nr)
+{
+	unsigned int chunk = nr / KPKEYS_CRED_SLOTS;
+
+	kpkeys_clear_words(kpkeys_cred_slot_at(nr), KPKEYS_CRED_SLOT_SIZE);
+	clear_bit_unlock(nr % KPKEYS_CRED_SLOTS, kpkeys_cred_bits(chunk));
+	atomic_inc(&kpkeys_cred_slots.nr_free[chunk]);
+}
+
+static __always_inline void kpkeys_cred_use(const struct cred *cred, long nr)
+{
+	if (cred != &kpkeys_nobody)
+		atomic_long_add(nr, &kpkeys_slot_of(cred)->users);
+}
+
+/*
+ * By a pointer of ordinary memory: they may be freed, and the slot be taken again,
+ * until they are counted. Nobody counts what a record has there.
+ */
+static __always_inline bool kpkeys_cred_hold(const struct cred *cred)
+{
+	if (cred == &kpkeys_nobody)
+		return true;
+	if (!kpkeys_is_sealed(cred) ||
+	    !atomic_long_inc_unless_negative(&kpkeys_slot_of(cred)->users))
+		return false;
+	if (kpkeys_is_sealed(cred))
+		return true;
+	kpkeys_cred_use(cred, -1);
+	return false;
+}
+
+/* Nobody takes them for sealed yet. */
+static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cred *prepared)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+
+	BUILD_BUG_ON(sizeof(struct kpkeys_cred_slot) != KPKEYS_CRED_SLOT_SIZE);
+	BUILD_BUG_ON(sizeof(struct cred) % sizeof(long));
+	kpkeys_copy_words(&slot->cred, prepared, sizeof(struct cred));
+	WRITE_ONCE(slot->cred.counts, prepared);
+	WRITE_ONCE(slot->cred.slot, nr);
+	return &slot->cred;
+}
+
+/* In use from the start, so that nobody frees them. */
+static __always_inline void kpkeys_cred_seal(const struct cred *cred, long users)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_slot_of(cred);
+
+	atomic_long_set(&slot->users, users);
+	/* Whoever sees an owner sees what it is of. */
+	smp_store_release(&slot->owner, kpkeys_made_of(cred->counts));
+}
+
+int kpkeys_find_cred_room(int nr);
+void kpkeys_look_at_creds(const struct task_struct *task);
+
+#else /* !CONFIG_KPKEYS_CREDS */
+
+#define kpkeys_section_cred()	current_cred()
+
+#endif /* CONFIG_KPKEYS_CREDS */
+
+#endif /* _MM_KPKEYS_CRED_SLOTS_H */

@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Credentials: sealed when they are committed, and named by the task's record.
+ *
+ * Sealed ones are copied from ordinary memory first, and asked about then: what
+ * is asked about is what will be in force. They are freed when nobody refers to
+ * them, which ordinary memory says, and no record names them, which it does not.
+ */
+#define pr_fmt(fmt) "kpkeys: " fmt
+
+#include <linux/array_size.h>
+#include <linux/export.h>
+#include <linux/init.h>
+#include <linux/init_task.h>
+#include <linux/kpkeys_guarded.h>
+#include <linux/kstrtox.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/sched/signal.h>
+
+#include "cred_rules.h"
+#include "cred_slots.h"
+#include "creds.h"
+#include "guarded.h"
+#include "internal.h"
+
+DEFINE_STATIC_KEY_FALSE_RO(kpkeys_creds_key);
+EXPORT_SYMBOL(kpkeys_creds_key);
+
+static bool wanted __ro_after_init = true;
+
+static int __init cred_setup(char *arg)
+{
+	if (!arg || kstrtobool(arg, &wanted))
+		pr_warn("kpkeys_cred=%s: not on or off; on\n", arg ?: "");
+	return 0;
+}
+early_param("kpkeys_cred", cred_setup);
+
+/* ---- who has no right at all ---- */
+
+static struct group_info no_groups = { .usage = REFCOUNT_INIT(2) };
+
+static struct cred nobody_counts = {
+	.usage		= ATOMIC_INIT(LONG_MAX / 2),
+};
+
+/* In force where others are refused. */
+struct cred kpkeys_nobody __ro_after_init = {
+	.uid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+	.gid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+	.suid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+	.sgid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+	.euid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+	.egid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+	.fsuid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+	.fsgid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+	.securebits	= SECUREBITS_DEFAULT,
+	.user		= INIT_USER,
+	.user_ns	= &init_user_ns,
+	.ucounts	= &init_ucounts,
+	.group_info	= &no_groups,
+	.counts		= &nobody_counts,
+};
+
+/* ---- what a task has ---- */
+
+static const struct cred *refuse_to_read(const struct task_struct *task,
+					 const struct cred *otherwise)
+{
+	if (kpkeys_refuse_quietly("use as credentials", "another task's", task))
+		return &kpkeys_nobody;
+	return otherwise;
+}
+
+/*
+ * Off its own stack a task has no rights. In an interrupt that is no violation, but
+ * that it is one, ordinary memory says. Whom to blame is not known, unless it is
+ * said to be this task: its number is forged.
+ */
+static const struct cred *refuse_to_current(const struct task_struct *task, bool is_elsewhere,
+					    const struct cred *otherwise)
+{
+	if (!is_elsewhere)
+		return kpkeys_refuse("use as credentials", "another task's", task, NULL) ?
+		       &kpkeys_nobody : otherwise;
+	return in_task() ? refuse_to_read(task, otherwise) : &kpkeys_nobody;
+}
+
+/* Which task is current is read once: another CPU may turn it forth and back. */
+static __always_inline const struct task_struct *read_current(void)
+{
+	const struct task_struct *task = current;
+
+	OPTIMIZER_HIDE_VAR(task);
+	return task;
+}
+
+/**
+ * __kpkeys_current_cred - the current task's subjective credentials
+ */
+const struct cred *__kpkeys_current_cred(void)
+{
+	const struct task_struct *task = read_current();
+	const struct kpkeys_record *record = kpkeys_record_of(task);
+
+	if (likely(record && kpkeys_is_on_stack(record)))
+		return READ_ONCE(record->cred);
+	return refuse_to_current(task, record, rcu_dereference_raw(task->cred));
+}
+EXPORT_SYMBOL(__kpkeys_current_cred);
+
+/**
+ * __kpkeys_current_real_cred - the current task's objective credentials
+ */
+const struct cred *__kpkeys_current_real_cred(void)
+{
+	const struct task_struct *task = read_current();
+	const struct kpkeys_record *record = kpkeys_record_of(task);
+
+	if (likely(record && kpkeys_is_on_stack(record)))
+		return READ_ONCE(record->real);
+	return refuse_to_current(task, record, rcu_dereference_raw(task->real_cred));
+}
+EXPORT_SYMBOL(__kpkeys_current_real_cred);
+
+/**
+ * __kpkeys_task_cred - a task's subjective credentials
+ * @task: which
+ */
+const struct cred *__kpkeys_task_cred(const struct task_struct *task)
+{
+	const struct kpkeys_record *record = kpkeys_record_of(task);
+
+	if (unlikely(!record))
+		return refuse_to_read(task, rcu_dereference_raw(task->cred));
+	return READ_ONCE(record->cred);
+}
+
+/**
+ * __kpkeys_task_real_cred - a task's objective credentials
+ * @task: which
+ */
+const struct cred *__kpkeys_task_real_cred(const struct task_struct *task)
+{
+	const struct kpkeys_record *record = kpkeys_record_of(task);
+
+	if (unlikely(!record))
+		return refuse_to_read(task, rcu_dereference_raw(task->real_cred));
+	return READ_ONCE(record->real);
+}
+EXPORT_SYMBOL(__kpkeys_task_real_cred);
+
+/**
+ * kpkeys_look_at_creds - report a task's pointers that were turned
+ * @task: whose
+ *
+ * They decide nothing, but whoever changes them hopes so.
+ */
+void kpkeys_look_at_creds(const struct task_struct *task)
+{
+	const struct kpkeys_record *record = kpkeys_record_of(task);
+
+	if (record && (rcu_access_pointer(task->cred) != READ_ONCE(record->cred) ||
+		       rcu_access_pointer(task->real_cred) != READ_ONCE(record->real)))
+		kpkeys_refuse_quietly("redirection", "pointers to credentials", task);
+}
+
+/* Beside the number of a slot: audit let them grow. */
+#define GROWN	BIT(30)
+
+/* ---- fork and exit ---- */
+
+static __always_inline void fill_record(unsigned int nr, const struct task_struct *task,
+					const struct cred *cred)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+
+	slot->record.cred = cred;
+	slot->record.real = cred;
+	slot->record.stack = READ_ONCE(task->stack);
+	WRITE_ONCE(slot->owner, kpkeys_owned_by(task));
+}
+
+static noinline __flatten int share_creds(unsigned int chunk, const struct task_struct *child)
+{
+	struct kpkeys_record *parent;
+	unsigned int nr;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	kpkeys_reread(child);
+	parent = kpkeys_own_record();
+	if (!parent)
+		return -EPERM;
+	nr = kpkeys_cred_claim(chunk);
+	if (!nr)
+		return -EAGAIN;
+	kpkeys_cred_use(parent->cred, 2);
+	fill_record(nr, child, parent->cred);
+	return nr;
+}
+
+static noinline __flatten int seal_for_child(unsigned int chunk,
+					     const struct task_struct *child, struct cred *new)
+{
+	struct kpkeys_record *parent;
+	const struct cred *sealed;
+	unsigned int nr, cred_nr;
+	bool may;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	kpkeys_reread(child);
+	kpkeys_reread(new);
+	parent = kpkeys_own_record();
+	if (!parent)
+		return -EPERM;
+	nr = kpkeys_cred_claim(chunk);
+	if (!nr)
+		return -EAGAIN;
+	cred_nr = kpkeys_cred_claim(chunk);
+	if (!cred_nr) {
+		kpkeys_cred_release(nr);
+		return -EAGAIN;
+	}
+	sealed = kpkeys_cred_copy(cred_nr, new);
+	may = kpkeys_may_commit(parent->cred, sealed);
+	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
+		kpkeys_cred_release(nr);
+		kpkeys_cred_release(cred_nr);
+		return -EACCES;
+	}
+	kpkeys_cred_seal(sealed, 2);
+	fill_record(nr, child, sealed);
+	return may ? nr : nr | GROWN;
+}
+
+static int fork_somewhere(struct task_struct *child, struct cred *new)
+{
+	int nr, chunk;
+
+	do {
+		chunk = kpkeys_find_cred_room(new ? 2 : 1);
+		if (chunk < 0)
+			return -ENOMEM;
+		nr = new ? seal_for_child(chunk, child, new) : share_creds(chunk, child);
+	} while (nr == -EAGAIN);
+	return nr;
+}
+
+/**
+ * __kpkeys_fork_creds - give a child a record
+ * @child: not seen by anybody yet
+ * @new: what was prepared for it, or NULL for what its parent has
+ *
+ * Return: 0 or -errno.
+ */
+int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
+{
+	int nr;
+
+	kpkeys_look_at_creds(current);
+	nr = fork_somewhere(child, new);
+	if (nr == -EPERM)
+		kpkeys_refuse_quietly("use as credentials", "another task's", current);
+	if (nr == -EACCES || (nr > 0 && nr & GROWN))
+		kpkeys_refuse("growth", "credentials of a child", new, NULL);
+	if (nr < 0)
+		return nr;
+	nr &= ~GROWN;
+	child->cred_slot = nr;
+	rcu_assign_pointer(child->real_cred, __kpkeys_task_real_cred(child));
+	rcu_assign_pointer(child->cred, __kpkeys_task_cred(child));
+	if (new)
+		new->slot = rcu_access_pointer(child->cred)->slot;
+	return 0;
+}
+
+/* Sealed credentials that go with the next record: no section of their own. */
+static DEFINE_PER_CPU(unsigned int, waiting[2]);
+
+static __always_inline bool free_sealed(unsigned int nr)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+
+	if (!slot || !slot->owner || slot->owner & 1 ||
+	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
+		return false;
+	kpkeys_cred_release(nr);
+	return true;
+}
+
+static noinline __flatten bool drop_record(unsigned int nr, const struct task_struct *task,
+					   unsigned int one, unsigned int other)
+{
+	struct kpkeys_record *record;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(nr);
+	kpkeys_reread(task);
+	kpkeys_reread(one);
+	kpkeys_reread(other);
+	free_sealed(one);
+	free_sealed(other);
+	record = kpkeys_record_at(nr, task);
+	if (!record)
+		return false;
+	kpkeys_cred_use(record->real, -1);
+	kpkeys_cred_use(record->cred, -1);
+	while (record->nr_below && record->nr_below <= KPKEYS_CRED_DEPTH)
+		kpkeys_cred_use(record->below[--record->nr_below], -1);
+	kpkeys_cred_release(nr);
+	return true;
+}
+
+/* Else it would be that of the next task at the same address. */
+static void drop_wherever_it_is(const struct task_struct *task)
+{
+	unsigned int nr, end = READ_ONCE(kpkeys_cred_slots.nr_chunks) * KPKEYS_CRED_SLOTS;
+
+	kpkeys_refuse_quietly("use as credentials", "another task's", task);
+	for (nr = 0; nr < end; nr++)
+		if (kpkeys_record_at(nr, task))
+			drop_record(nr, task, 0, 0);
+}
+
+static noinline __flatten bool free_at_once(unsigned int nr)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_reread(nr);
+	return free_sealed(nr);
+}
+
+/**
+ * __kpkeys_exit_creds - a task's record goes
+ * @task: whose
+ */
+void __kpkeys_exit_creds(struct task_struct *task)
+{
+	kpkeys_look_at_creds(task);
+	if (!drop_record(READ_ONCE(task->cred_slot), task, this_cpu_xchg(waiting[0], 0),
+			 this_cpu_xchg(waiting[1], 0)))
+		drop_wherever_it_is(task);
+	task->cred_slot = 0;
+}
+
+static bool may_go(const struct cred *prepared)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(prepared->slot);
+
+	return slot && READ_ONCE(slot->owner) == kpkeys_made_of(prepared) &&
+	       !atomic_long_read(&slot->users);
+}
+
+static bool let_wait(unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(waiting); i++)
+		if (!this_cpu_cmpxchg(waiting[i], 0, nr))
+			return true;
+	return false;
+}
+
+/**
+ * kpkeys_free_creds - credentials that nobody refers to go
+ * @cred: what was prepared
+ *
+ * Return: false if records say that they are in force; they stay, then.
+ */
+bool kpkeys_free_creds(struct cred *cred)
+{
+	unsigned int nr = cred->slot;
+
+	if (!kpkeys_creds_enabled() || !nr ||
+	    (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
+		return true;
+	kpkeys_refuse_quietly("free", "credentials that are in force", cred);
+	return false;
+}
+
+/* ---- commit ---- */
+
+static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record *record,
+					struct cred *new, bool exec)
+{
+	const struct cred *sealed;
+	unsigned int nr;
+	bool may;
+
+	if (!record || record->nr_below)
+		return -EPERM;
+	nr = kpkeys_cred_claim(chunk);
+	if (!nr)
+		return -EAGAIN;
+	sealed = kpkeys_cred_copy(nr, new);
+	may = exec ? kpkeys_may_exec(record->real, sealed) :
+		     kpkeys_may_commit(record->real, sealed);
+	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
+		kpkeys_cred_release(nr);
+		return -EACCES;
+	}
+	kpkeys_cred_seal(sealed, 2);
+	kpkeys_cred_use(record->real, -2);
+	/* Others read what is behind it. */
+	smp_store_release(&record->real, sealed);
+	WRITE_ONCE(record->cred, sealed);
+	return may ? nr : nr | GROWN;
+}
+
+static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	kpkeys_reread(new);
+	return put_in_force(chunk, kpkeys_own_record(), new, false);
+}
+
+static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	kpkeys_reread(new);
+	return put_in_force(chunk, kpkeys_own_record(), new, true);
+}
+
+static int commit_somewhere(struct cred *new, bool exec)
+{
+	int nr, chunk;
+
+	do {
+		chunk = kpkeys_find_cred_room(1);
+		if (chunk < 0)
+			return -ENOMEM;
+		nr = exec ? seal_exec(chunk, new) : seal_commit(chunk, new);
+	} while (nr == -EAGAIN);
+	return nr;
+}
+
+/**
+ * __kpkeys_commit_creds - seal credentials, and put them in force
+ * @new: what was prepared
+ * @exec: for a program, whose file may grant more
+ *
+ * Return: 0, or -errno: what was in force is, and who asked for others is killed.
+ */
+int __kpkeys_commit_creds(struct cred *new, bool exec)
+{
+	int nr;
+
+	kpkeys_look_at_creds(current);
+	nr = commit_somewhere(new, exec);
+	if (nr == -EPERM || nr == -EACCES || (nr > 0 && nr & GROWN))
+		kpkeys_refuse("growth", "credentials that are committed", new, NULL);
+	if (nr < 0) {
+		/* It would go on with what it was to give up. */
+		force_sig(SIGKILL);
+		return nr;
+	}
+	new->slot = nr & ~GROWN;
+	rcu_assign_pointer(current->real_cred, __kpkeys_current_real_cred());
+	rcu_assign_pointer(current->cred, __kpkeys_current_cred());
+	return 0;
+}
+
+/* ---- the start ---- */
+
+/**
+ * kpkeys_key_creds - key what says where the slots are
+ */
+void __init kpkeys_key_creds(void)
+{
+	if (wanted && kpkeys_guarded_enabled())
+		kpkeys_key_static(lm_alias(&kpkeys_cred_slots), sizeof(kpkeys_cred_slots),
+				  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+}
+
+/* Of the first task, from which all others have theirs. */
+static noinline __flatten int __init first_record(unsigned int chunk)
+{
+	const struct cred *first;
+	unsigned int nr, cred;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	nr = kpkeys_cred_claim(chunk);
+	cred = kpkeys_cred_claim(chunk);
+	if (!nr || !cred)
+		return -ENOMEM;
+	first = kpkeys_cred_copy(cred, &init_cred);
+	kpkeys_cred_seal(first, 2);
+	fill_record(nr, &init_task, first);
+	return nr;
+}
+
+/**
+ * kpkeys_creds_init - seal the credentials of the first task
+ *
+ * When LSMs have given it theirs, and there is no other one.
+ */
+void __init kpkeys_creds_init(void)
+{
+	int nr, chunk;
+
+	if (!wanted || !kpkeys_guarded_enabled())
+		return;
+	chunk = kpkeys_find_cred_room(2);
+	nr = chunk < 0 ? chunk : first_record(chunk);
+	if (nr < 0)
+		panic("kpkeys: no memory for credentials; kpkeys_cred=off starts without");
+#ifdef CONFIG_SECURITY
+	kpkeys_nobody.security = init_cred.security;
+#endif
+	init_cred.slot = kpkeys_cred_slot_at(nr)->record.real->slot;
+	init_task.cred_slot = nr;
+	static_branch_enable(&kpkeys_creds_key);
+	rcu_assign_pointer(init_task.real_cred, __kpkeys_task_real_cred(&init_task));
+	rcu_assign_pointer(init_task.cred, __kpkeys_task_cred(&init_task));
+	pr_info("credentials are sealed\n");
+}
