@@ -54,6 +54,7 @@ KERNEL_BREAKPOINTS = "kpkeys_kernel_breakpoints=1"
 DEBUGGED = f"{KERNEL_BREAKPOINTS} {KERNEL_PROBES}"  # what others do without
 NMI_TESTED = r"ok \d+ test_nmi_runs_shut\s*\n"  # and not skipped
 GUARDED_TESTED = r"ok \d+ kpkeys-guarded\s*\n"  # a suite that must be there
+CREDS_TESTED = r"ok \d+ kpkeys-creds\s*\n"
 PUT_BACK = r"WARNING: .*\bnative_write_cr0\b"  # that the kernel sets CR0.WP again
 # A store that audit lets through leaves its report and nothing else; other modes may kill the attacker.
 # A CPU of arm64 that is told to run with another task's keys stops, in every mode.

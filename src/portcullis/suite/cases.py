@@ -10,6 +10,7 @@ from portcullis.host.newer import KERNELS
 from portcullis.suite.arm64_blocks import ARM64_BLOCKS, ARM64_BLOCKS_LONG
 from portcullis.suite.arm64_kernels import ARM64_KERNELS
 from portcullis.suite.case import (
+    CREDS_TESTED,
     DEBUGGED,
     GUARDED_TESTED,
     KERNEL_BREAKPOINTS,
@@ -48,12 +49,13 @@ CHECKS = (
 # Each topic that the product works without, and what needs it; the architecture.
 LEFT_OUT = (
     ("x86-wp", (), "x86"),
-    ("secrets", ("random", "pointer-auth", "guarded"), "x86"),
-    ("secrets", ("random", "pointer-auth", "guarded"), "arm64"),
+    ("secrets", ("random", "pointer-auth", "guarded", "creds"), "x86"),
+    ("secrets", ("random", "pointer-auth", "guarded", "creds"), "arm64"),
     ("random", (), "x86"),
     ("arm64-live-split", (), "arm64"),
     ("pointer-auth", (), "arm64"),
-    ("guarded", (), "x86"),
+    ("guarded", ("creds",), "x86"),
+    ("creds", (), "x86"),
 )
 
 
@@ -77,7 +79,7 @@ BUILDS = (
 )
 BOOTS = (
     boot("boot-enforce", "boots hardened, every page table keyed", "check"),
-    kunit("kunit", console=(NMI_TESTED, GUARDED_TESTED), append=DEBUGGED),
+    kunit("kunit", console=(NMI_TESTED, GUARDED_TESTED, CREDS_TESTED), append=DEBUGGED),
     boot("stress-enforce", "stress of memory management, enforced", "stress", **TRACED),
     boot("stress-audit", "stress finds no writer that was missed", "stress", "audit", **TRACED),
     boot(
@@ -229,7 +231,9 @@ NO_PIE = r"(?s)\A(?!.*Permission Indirection Extension)"
 ARM64 = (
     Case("build-arm64", "build", "the small arm64 guest kernel", machine=Machine(arch="arm64")),
     _arm64("boot-enforce", "boots hardened, every page table keyed", "check", console=(PIE_SEEN, IN_TIME)),
-    kunit("arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b", GUARDED_TESTED), append=DEBUGGED),
+    kunit(
+        "arm64-kunit", arch="arm64", console=(r"\bok \d+ kpkeys-pauth\b", GUARDED_TESTED, CREDS_TESTED), append=DEBUGGED
+    ),
     _arm64("stress-enforce", "stress of memory management, enforced", "stress", **TRACED),
     _arm64("stress-audit", "stress finds no writer that was missed", "stress", "audit", **TRACED),
     _arm64("stress-4cpu", "stress on 4 CPUs, isolated page tables", "stress", cpus=4, pti=True, timeout=STRESS_TIME),

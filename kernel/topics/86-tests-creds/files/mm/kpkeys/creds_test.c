@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: sealed credentials, the records of tasks, and what may become of them. */
+#include <linux/completion.h>
+#include <linux/cred.h>
+#include <linux/kpkeys_guarded.h>
+#include <linux/kpkeys_secrets.h>
+#include <linux/kpkeys_test.h>
+#include <linux/kthread.h>
+#include <linux/uaccess.h>
+
+#include "check.h"
+#include "cred_rules.h"
+#include "cred_slots.h"
+#include "creds.h"
+
+#define USER	1000
+#define OTHER	1001
+
+static int store_to(const void *addr)
+{
+	unsigned long value = 0;
+
+	return copy_to_kernel_nofault((void *)addr, &value, sizeof(value));
+}
+
+static bool is_uid(unsigned int id)
+{
+	return uid_eq(current_uid(), KUIDT_INIT(id));
+}
+
+static void test_nobody_stores_to_credentials(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(current_cred()));
+	KUNIT_EXPECT_EQ(test, store_to(&current_cred()->uid), -EFAULT);
+	KUNIT_EXPECT_EQ(test, store_to(&current_cred()->cap_effective), -EFAULT);
+	KUNIT_EXPECT_EQ(test, store_to(kpkeys_record_of(current)), -EFAULT);
+	KUNIT_EXPECT_EQ(test, store_to(&kpkeys_cred_slots), -EFAULT);
+}
+
+static void test_other_levels_deny_stores(struct kunit *test)
+{
+	int by_tables, by_secrets;
+
+	KPKEYS_TEST_REQUIRES(test, arch_kpkeys_has_keys());
+	scoped_guard(kpkeys_hardened_pgtables)
+		by_tables = store_to(&current_cred()->uid);
+	scoped_guard(kpkeys_secret)
+		by_secrets = store_to(&current_cred()->uid);
+	KUNIT_EXPECT_EQ(test, by_tables, -EFAULT);
+	KUNIT_EXPECT_EQ(test, by_secrets, -EFAULT);
+}
+
+/* Two words of ordinary memory. */
+static void test_pointers_decide_nothing(struct kunit *test)
+{
+	const struct cred *subjective = rcu_access_pointer(current->cred);
+	const struct cred *objective = rcu_access_pointer(current->real_cred);
+	const struct cred *seen, *seen_real;
+
+	rcu_assign_pointer(current->cred, &kpkeys_nobody);
+	rcu_assign_pointer(current->real_cred, &kpkeys_nobody);
+	seen = current_cred();
+	rcu_read_lock();
+	seen_real = __task_cred(current);
+	rcu_read_unlock();
+	rcu_assign_pointer(current->cred, subjective);
+	rcu_assign_pointer(current->real_cred, objective);
+	KUNIT_EXPECT_PTR_EQ(test, seen, subjective);
+	KUNIT_EXPECT_PTR_EQ(test, seen_real, objective);
+	kpkeys_test_expect_clean(test);
+}
+
+static void test_turned_pointers_are_reported(struct kunit *test)
+{
+	const struct cred *objective = rcu_access_pointer(current->real_cred);
+	unsigned long before = kpkeys_test_violations();
+	const struct cred *old;
+
+	rcu_assign_pointer(current->real_cred, &kpkeys_nobody);
+	old = override_creds(current_cred());
+	rcu_assign_pointer(current->real_cred, objective);
+	revert_creds(old);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+}
+
+/* Its own number is another task's, sealed credentials', free, or no slot's at all. */
+static void test_records_know_their_task(struct kunit *test)
+{
+	unsigned int own = current->cred_slot, i;
+	const unsigned int forged[] = {
+		init_task.cred_slot, current_cred()->slot, KPKEYS_CRED_SLOTS - 1, 0, ~0U,
+	};
+	const struct cred *seen;
+
+	for (i = 0; i < ARRAY_SIZE(forged); i++) {
+		current->cred_slot = forged[i];
+		seen = current_cred();
+		current->cred_slot = own;
+		KUNIT_EXPECT_PTR_EQ_MSG(test, seen, &kpkeys_nobody, "%u", forged[i]);
+	}
+	KUNIT_EXPECT_TRUE(test, is_uid(0));
+}
+
+/* Whoever is said to be current has another stack. */
+static void test_records_know_their_stack(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_on_stack(kpkeys_record_of(current)));
+	KUNIT_EXPECT_FALSE(test, kpkeys_is_on_stack(kpkeys_record_of(&init_task)));
+}
+
+static struct cred *prepare_user(struct kunit *test)
+{
+	struct cred *cred = prepare_creds();
+
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cred->uid = KUIDT_INIT(USER);
+	cred->euid = KUIDT_INIT(USER);
+	cred->suid = KUIDT_INIT(USER);
+	cred->fsuid = KUIDT_INIT(USER);
+	cred->cap_permitted = CAP_EMPTY_SET;
+	cred->cap_effective = CAP_EMPTY_SET;
+	return cred;
+}
+
+static void test_override_is_sealed(struct kunit *test)
+{
+	struct cred *user = prepare_user(test);
+	const struct cred *old = override_creds(user);
+
+	KUNIT_EXPECT_TRUE(test, is_uid(USER));
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(current_cred()));
+	user->uid = GLOBAL_ROOT_UID;
+	KUNIT_EXPECT_TRUE(test, is_uid(USER));
+	/* Again: what was sealed is not looked at. */
+	put_cred(override_creds(user));
+	KUNIT_EXPECT_TRUE(test, is_uid(USER));
+	revert_creds(old);
+	put_cred(user);
+	KUNIT_EXPECT_PTR_EQ(test, current_cred(), current_real_cred());
+	kpkeys_test_expect_clean(test);
+}
+
+static void test_overrides_nest(struct kunit *test)
+{
+	struct cred *user = prepare_user(test), *other = prepare_user(test);
+	const struct cred *first, *second;
+
+	other->uid = KUIDT_INIT(OTHER);
+	first = override_creds(user);
+	second = override_creds(other);
+	KUNIT_EXPECT_TRUE(test, is_uid(OTHER));
+	revert_creds(second);
+	KUNIT_EXPECT_TRUE(test, is_uid(USER));
+	/* As overlayfs does: two overrides, and one way back. */
+	put_cred(override_creds(other));
+	revert_creds(first);
+	KUNIT_EXPECT_PTR_EQ(test, current_cred(), first);
+	put_cred(user);
+	put_cred(other);
+	kpkeys_test_expect_clean(test);
+}
+
+/* What a stack says may be anything. */
+static void test_only_what_was_in_force_comes_back(struct kunit *test)
+{
+	struct cred *user = prepare_user(test), *forged = prepare_creds();
+	const struct cred *old = override_creds(user);
+
+	KUNIT_ASSERT_NOT_NULL(test, forged);
+	revert_creds(forged);
+	KUNIT_EXPECT_PTR_EQ(test, current_cred(), old);
+	put_cred(user);
+	put_cred(forged);
+}
+
+static void test_depth_is_bounded(struct kunit *test)
+{
+	struct cred *user = prepare_user(test);
+	const struct cred *old = current_cred();
+	unsigned int i;
+
+	for (i = 0; i < KPKEYS_CRED_DEPTH; i++)
+		override_creds(user);
+	KUNIT_EXPECT_EQ(test, kpkeys_record_of(current)->nr_below, KPKEYS_CRED_DEPTH);
+	revert_creds(old);
+	for (i = 1; i < KPKEYS_CRED_DEPTH; i++)
+		put_cred(user);
+	put_cred(user);
+	KUNIT_EXPECT_PTR_EQ(test, current_cred(), old);
+	kpkeys_test_expect_clean(test);
+}
+
+/* A count of users is ordinary memory. */
+static void test_counts_free_nothing_in_force(struct kunit *test)
+{
+	const struct cred *cred = current_real_cred();
+
+	KUNIT_EXPECT_FALSE(test, kpkeys_free_creds(cred_counts(cred)));
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(cred));
+	KUNIT_EXPECT_PTR_EQ(test, current_real_cred(), cred);
+}
+
+/* A few wait on each CPU for the next task that goes. */
+static void test_slots_come_back(struct kunit *test)
+{
+	const struct cred *old, *sealed;
+	unsigned int nr[24], i, free = 0;
+	struct cred *user;
+
+	for (i = 0; i < ARRAY_SIZE(nr); i++) {
+		user = prepare_user(test);
+		old = override_creds(user);
+		sealed = current_cred();
+		nr[i] = sealed->slot;
+		revert_creds(old);
+		KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(sealed));
+		put_cred(user);
+		rcu_barrier();
+	}
+	for (i = 0; i < ARRAY_SIZE(nr); i++)
+		free += !kpkeys_cred_slot_at(nr[i])->owner;
+	KUNIT_EXPECT_GE(test, free, 1);
+	kpkeys_test_expect_clean(test);
+}
+
+/* ---- what a task may become ---- */
+
+struct rule_case {
+	const char *name;
+	void (*change)(struct cred *new);
+	bool by_user, by_root, by_exec, in_namespace;
+};
+
+static struct user_namespace some_namespace;
+
+#define CHANGE(name, what)						\
+static void name(struct cred *new)					\
+{									\
+	what;								\
+}
+
+CHANGE(nothing, (void)new)
+CHANGE(root_uid, new->uid = GLOBAL_ROOT_UID)
+CHANGE(root_euid, new->euid = GLOBAL_ROOT_UID)
+CHANGE(root_suid, new->suid = GLOBAL_ROOT_UID)
+CHANGE(root_fsuid, new->fsuid = GLOBAL_ROOT_UID)
+CHANGE(root_gid, new->gid = GLOBAL_ROOT_GID)
+CHANGE(root_egid, new->egid = GLOBAL_ROOT_GID)
+CHANGE(root_sgid, new->sgid = GLOBAL_ROOT_GID)
+CHANGE(root_fsgid, new->fsgid = GLOBAL_ROOT_GID)
+CHANGE(other_uid, new->euid = KUIDT_INIT(OTHER))
+CHANGE(own_suid, new->euid = new->suid)
+CHANGE(groups, new->group_info = (void *)new)
+CHANGE(permitted, new->cap_permitted = CAP_FULL_SET)
+CHANGE(effective, new->cap_effective = CAP_FULL_SET)
+CHANGE(bounding, new->cap_bset = CAP_FULL_SET)
+CHANGE(inheritable, new->cap_inheritable = CAP_FULL_SET)
+CHANGE(ambient, new->cap_ambient = CAP_FULL_SET)
+CHANGE(fewer, new->cap_bset = CAP_EMPTY_SET)
+CHANGE(securebits, new->securebits ^= issecure_mask(SECURE_NOROOT))
+CHANGE(keep_caps, new->securebits ^= issecure_mask(SECURE_KEEP_CAPS))
+CHANGE(own_namespace, new->user_ns = &some_namespace; new->cap_permitted = CAP_FULL_SET)
+CHANGE(first_namespace, new->user_ns = &init_user_ns)
+
+static const struct rule_case rules[] = {
+	{ "nothing", nothing, true, true, true, true },
+	{ "uid 0", root_uid, false, true, false, false },
+	{ "euid 0", root_euid, false, true, true, false },
+	{ "suid 0", root_suid, false, true, true, false },
+	{ "fsuid 0", root_fsuid, false, true, true, false },
+	{ "gid 0", root_gid, false, true, false, false },
+	{ "egid 0", root_egid, false, true, true, false },
+	{ "sgid 0", root_sgid, false, true, true, false },
+	{ "fsgid 0", root_fsgid, false, true, true, false },
+	{ "another user", other_uid, false, true, true, true },
+	{ "its saved uid", own_suid, true, true, true, true },
+	{ "groups", groups, false, true, false, true },
+	{ "permitted", permitted, false, true, true, true },
+	{ "effective", effective, false, true, true, true },
+	{ "bounding set", bounding, false, true, false, true },
+	{ "inheritable", inheritable, false, true, true, true },
+	{ "ambient", ambient, false, false, true, false },
+	{ "a smaller bounding set", fewer, true, true, true, true },
+	{ "securebits", securebits, false, true, true, true },
+	{ "keep-caps", keep_caps, true, true, true, true },
+	{ "a namespace of its own", own_namespace, true, true, false, true },
+	{ "the first namespace", first_namespace, true, true, true, false },
+};
+
+/* Of a user, who has another saved ID; else with all capabilities. */
+static void make_old(struct cred *old, bool can)
+{
+	memset(old, 0, sizeof(*old));
+	old->uid = KUIDT_INIT(USER);
+	old->euid = KUIDT_INIT(USER);
+	old->suid = KUIDT_INIT(USER + 5);
+	old->fsuid = KUIDT_INIT(USER);
+	old->gid = KGIDT_INIT(USER);
+	old->egid = KGIDT_INIT(USER);
+	old->sgid = KGIDT_INIT(USER);
+	old->fsgid = KGIDT_INIT(USER);
+	old->user_ns = &init_user_ns;
+	old->cap_bset.val = BIT_ULL(CAP_KILL);
+	if (can) {
+		old->cap_permitted = CAP_FULL_SET;
+		old->cap_effective = CAP_FULL_SET;
+		old->cap_bset = CAP_FULL_SET;
+	}
+}
+
+static void test_rules(struct kunit *test)
+{
+	struct cred *old = kunit_kzalloc(test, sizeof(*old), GFP_KERNEL);
+	struct cred *new = kunit_kzalloc(test, sizeof(*new), GFP_KERNEL);
+	const struct rule_case *rule;
+
+	KUNIT_ASSERT_NOT_NULL(test, old);
+	KUNIT_ASSERT_NOT_NULL(test, new);
+	for (rule = rules; rule < rules + ARRAY_SIZE(rules); rule++) {
+		make_old(old, false);
+		*new = *old;
+		rule->change(new);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_commit(old, new), rule->by_user,
+				    "a user: %s", rule->name);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_exec(old, new), rule->by_exec,
+				    "exec: %s", rule->name);
+		make_old(old, true);
+		*new = *old;
+		rule->change(new);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_commit(old, new), rule->by_root,
+				    "root: %s", rule->name);
+		old->user_ns = &some_namespace;
+		*new = *old;
+		rule->change(new);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_commit(old, new), rule->in_namespace,
+				    "in a namespace: %s", rule->name);
+	}
+}
+
+struct grower {
+	struct completion done;
+	bool dropped, grown;
+};
+
+/* A task that gives its rights up, and would have them back. */
+static int grow(void *data)
+{
+	struct grower *grower = data;
+	struct cred *new = prepare_creds();
+
+	new->uid = KUIDT_INIT(USER);
+	new->euid = KUIDT_INIT(USER);
+	new->suid = KUIDT_INIT(USER);
+	new->fsuid = KUIDT_INIT(USER);
+	new->cap_permitted = CAP_EMPTY_SET;
+	new->cap_effective = CAP_EMPTY_SET;
+	commit_creds(new);
+	grower->dropped = is_uid(USER);
+	new = prepare_creds();
+	new->uid = GLOBAL_ROOT_UID;
+	new->cap_effective = CAP_FULL_SET;
+	commit_creds(new);
+	grower->grown = !is_uid(USER) || capable(CAP_SYS_ADMIN);
+	complete(&grower->done);
+	return 0;
+}
+
+static void test_committed_credentials_do_not_grow(struct kunit *test)
+{
+	struct grower grower = { };
+	struct task_struct *task;
+
+	init_completion(&grower.done);
+	task = kthread_run(grow, &grower, "kpkeys-grow");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wait_for_completion(&grower.done);
+	KUNIT_EXPECT_TRUE(test, grower.dropped);
+	KUNIT_EXPECT_FALSE(test, grower.grown);
+}
+
+static void test_checker_sees_bare_slots(struct kunit *test)
+{
+	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check), GFP_KERNEL);
+	u64 *entry, with_key;
+
+	KUNIT_ASSERT_NOT_NULL(test, check);
+	entry = kpkeys_test_entry(kpkeys_creds_page(0));
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	with_key = *entry;
+	kpkeys_test_plant(entry, with_key & ~KPKEYS_TEST_PKEY(KPKEYS_PKEY_GUARDED));
+	kpkeys_check(check);
+	kpkeys_test_plant(entry, with_key);
+	KUNIT_EXPECT_FALSE(test, check->ok);
+	KUNIT_EXPECT_GE(test, check->guarded_unkeyed, 1);
+	kpkeys_test_expect_clean(test);
+}
+
+static int creds_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_creds_enabled());
+	return kpkeys_test_init(test);
+}
+
+static struct kunit_case creds_cases[] = {
+	KUNIT_CASE(test_nobody_stores_to_credentials),
+	KUNIT_CASE(test_other_levels_deny_stores),
+	KUNIT_CASE(test_pointers_decide_nothing),
+	KUNIT_CASE(test_turned_pointers_are_reported),
+	KUNIT_CASE(test_records_know_their_task),
+	KUNIT_CASE(test_records_know_their_stack),
+	KUNIT_CASE(test_override_is_sealed),
+	KUNIT_CASE(test_overrides_nest),
+	KUNIT_CASE(test_only_what_was_in_force_comes_back),
+	KUNIT_CASE(test_depth_is_bounded),
+	KUNIT_CASE(test_counts_free_nothing_in_force),
+	KUNIT_CASE(test_slots_come_back),
+	KUNIT_CASE(test_rules),
+	KUNIT_CASE(test_committed_credentials_do_not_grow),
+	KUNIT_CASE(test_checker_sees_bare_slots),
+	{}
+};
+
+static struct kunit_suite creds_suite = {
+	.name = "kpkeys-creds",
+	.init = creds_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = creds_cases,
+};
+
+kunit_test_suite(creds_suite);
