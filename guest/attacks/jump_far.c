@@ -75,7 +75,7 @@ static bool prepare(void)
 enum outcome jump_far(void)
 {
 	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, held_is_never_over, NULL };
-	int uid = getuid(), err;
+	int err;
 	bool jumps;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
@@ -90,7 +90,7 @@ enum outcome jump_far(void)
 	if (!turn(true, &way))
 		return broken("nobody waited with the entry");
 	jumps = is_jump(jump.code);
-	err = setuid(0);
+	err = !is_root_for_the_asking();
 	if (jumps)
 		turn(false, &way);
 	else
@@ -100,10 +100,10 @@ enum outcome jump_far(void)
 	kwrite(jump.far, jump.old, sizeof(jump.old));
 	if (!jumps)
 		return lost("the kernel patched its own places only");
-	if (err || getuid())
+	if (err)
 		return lost("the text was patched, and setuid(0) refused");
-	return won("an entry that names physical 0x%lx had the kernel's text at 0x%lx patched: setuid(0) by uid=%d gave uid=%d",
-		   jump.phys, jump.code, uid, getuid());
+	return won("an entry that names physical 0x%lx had the kernel's text at 0x%lx patched: setuid(0) by uid=%d is let through",
+		   jump.phys, jump.code, getuid());
 }
 #else
 enum outcome jump_far(void)

@@ -94,13 +94,11 @@ static bool prepare(void)
 
 static enum outcome become_root(const char *how)
 {
-	int uid = getuid();
-
 	if (!is_jump(jump.code))
 		return lost("the kernel patched its own places only");
-	if (setuid(0) || getuid())
+	if (!is_root_for_the_asking())
 		return lost("the text was patched, and setuid(0) refused");
-	return won("%s: setuid(0) by uid=%d gave uid=%d", how, uid, getuid());
+	return won("%s: setuid(0) by uid=%d is let through", how, getuid());
 }
 
 /*

@@ -141,18 +141,18 @@ static bool put_back(const struct held_lock *lock, const struct held_change *way
 
 static enum outcome jump_by(struct held_lock lock, const struct held_change *way)
 {
-	int uid = getuid(), err;
+	int err;
 
 	if (!lock.addr)
 		return lost("there is no such lock");
 	turn(true, &lock, way);
-	err = setuid(0);
+	err = !is_root_for_the_asking();
 	if (!put_back(&lock, way))
 		return broken("the text was not put back");
-	if (err || getuid())
+	if (err)
 		return lost("the kernel patched its own places only");
-	return won("the kernel patched its own text after a wait for %s: setuid(0) by uid=%d gave uid=%d",
-		   lock.is_mutex ? "its mutex" : "a table", uid, getuid());
+	return won("the kernel patched its own text after a wait for %s: setuid(0) by uid=%d is let through",
+		   lock.is_mutex ? "its mutex" : "a table", getuid());
 }
 
 static bool prepare(void)

@@ -156,18 +156,18 @@ void switch_over(void)
 /* undo is to have the kernel put the text back when the key is off again. */
 static enum outcome patch_by_key(uint64_t code, int (*undo)(uint64_t code))
 {
-	int uid = getuid(), fd = switch_on(), err;
+	int fd = switch_on(), err;
 	bool patched = fd >= 0 && wait_for_text(code, true);
 
-	err = setuid(0);
+	err = !is_root_for_the_asking();
 	if (patched && undo)
 		undo(code);
 	close(fd);
 	if (!wait_for_text(code, false))
 		return broken("the text was not put back");
-	if (!patched || err || getuid())
+	if (!patched || err)
 		return lost("the kernel did not patch its text");
-	return won("the kernel patched its own text: setuid(0) by uid=%d gave uid=%d", uid, getuid());
+	return won("the kernel patched its own text: setuid(0) by uid=%d is let through", getuid());
 }
 
 /* The place, if it is one of the function's first. */

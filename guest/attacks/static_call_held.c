@@ -34,7 +34,7 @@ static bool make_call(uint64_t to)
 enum outcome static_call_held(void)
 {
 	uint64_t yes = ksymbol(YES);
-	int uid = getuid(), err;
+	int err;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
@@ -46,13 +46,13 @@ enum outcome static_call_held(void)
 		held_stop();
 		return lost("the kernel patched its own sites only");
 	}
-	err = setuid(0);
+	err = !is_root_for_the_asking();
 	make_call(ksymbol(ASKED));
 	held_stop();
-	if (err || getuid())
-		return lost("setuid(0) gave %d", err);
-	return won("kernel text patched by a static call's way: setuid(0) by uid=%d gave uid=%d",
-		   uid, getuid());
+	if (err)
+		return lost("setuid(0) was refused");
+	return won("kernel text patched by a static call's way: setuid(0) by uid=%d is let through",
+		   getuid());
 }
 #else
 enum outcome static_call_held(void)

@@ -3,7 +3,10 @@
  * The win of attacks that reach kernel text: ns_capable_setid() is patched to
  * say yes, and setuid(0) works for everybody.
  */
+#include <signal.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -32,14 +35,27 @@ uint64_t text_phys(void)
 	return slot.phys;
 }
 
+/*
+ * Sealed credentials do not grow, whatever text says: who would have them grow is
+ * killed. He has been let through as far as text goes, which is what is asked here.
+ * No table of the attacker's is copied: some have entries that are forged.
+ */
+bool is_root_for_the_asking(void)
+{
+	int status = 0;
+	pid_t pid = vfork();
+
+	if (!pid)
+		_exit(syscall(SYS_setuid, 0) || syscall(SYS_getuid));
+	return pid > 0 && waitpid(pid, &status, 0) == pid &&
+	       (!status || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+}
+
 static enum outcome judge_root(int err)
 {
-	int uid = getuid();
-
-	if (setuid(0) || getuid())
-		return lost("the store gave %d, setuid(0) was refused, uid=%d", err, uid);
-	return won("kernel text patched: setuid(0) by uid=%d gave uid=%d euid=%d", uid,
-		   getuid(), geteuid());
+	if (!is_root_for_the_asking())
+		return lost("the store gave %d, setuid(0) was refused, uid=%d", err, getuid());
+	return won("kernel text patched: it lets setuid(0) by uid=%d through", getuid());
 }
 
 enum outcome patch_text_by(bool (*store)(uint64_t addr, const void *data, size_t len))
