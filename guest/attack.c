@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -58,10 +59,28 @@ TELL(lost, LOST)
 TELL(skipped, SKIPPED)
 TELL(broken, BROKEN)
 
-static void become_attacker(void)
+/* The effective ones go with the user ID, the permitted ones stay. */
+static int raise_capabilities(void)
 {
-	if (setgroups(0, NULL) || setresgid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID) ||
-	    setresuid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID))
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+	int i;
+
+	if (syscall(SYS_capget, &header, data))
+		return -1;
+	for (i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
+		data[i].effective = data[i].permitted;
+	return syscall(SYS_capset, &header, data);
+}
+
+static void become_attacker(bool keep_capabilities)
+{
+	const gid_t group = ATTACKER_UID;
+
+	prctl(PR_SET_KEEPCAPS, keep_capabilities);
+	if (setgroups(1, &group) || setresgid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID) ||
+	    setresuid(ATTACKER_UID, ATTACKER_UID, ATTACKER_UID) ||
+	    (keep_capabilities && raise_capabilities()))
 		_exit(1);
 	prctl(PR_SET_DUMPABLE, 1);
 }
@@ -82,7 +101,9 @@ static void attacker(const struct attack *attack)
 		kcore_open();
 	if (attack->needs & NEEDS_LOG)
 		kernel_log_watch();
-	become_attacker();
+	if (attack->needs & NEEDS_FILE)
+		root_file_create();
+	become_attacker(attack->needs & NEEDS_CAPS);
 	attack->run();
 	_exit(0);
 }

@@ -9,6 +9,7 @@
 #include "files.h"
 
 static int helper = -1;
+static pid_t last_process;
 
 static bool has_input(int fd)
 {
@@ -35,7 +36,8 @@ static int start_process(void (*run)(int fd))
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds))
 		_exit(1);
-	if (!fork()) {
+	last_process = fork();
+	if (!last_process) {
 		close(fds[0]);
 		run(fds[1]);
 	}
@@ -58,6 +60,11 @@ static void helper_main(int fd)
 void helper_start(void)
 {
 	helper = start_process(helper_main);
+}
+
+int helper_pid(void)
+{
+	return last_process;
 }
 
 static void tell_helper(void)

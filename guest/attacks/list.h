@@ -59,6 +59,22 @@
 	X(pauth_enabled_keys,	"pauth-enabled-keys",	0)		\
 	X(task_cred_pointer,	"task-cred-pointer",	0)		\
 	X(live_cred,		"live-cred",		0)		\
+	X(live_caps,		"live-caps",		0)		\
+	X(live_user_ns,		"live-user-ns",		0)		\
+	X(init_user_ns,		"init-user-ns",		0)		\
+	X(cred_slot,		"cred-slot",		0)		\
+	X(current_task,		"current-task",		NEEDS_HELPER)	\
+	X(current_stack,	"current-stack",	NEEDS_HELPER)	\
+	X(current_interrupted,	"current-interrupted",	NEEDS_HELPER)	\
+	X(cred_prepared,	"cred-prepared",	0)		\
+	X(cred_count,		"cred-count",		NEEDS_SETUID)	\
+	X(dead_record,		"dead-record",		NEEDS_SETUID)	\
+	X(group_list,		"group-list",		NEEDS_FILE)	\
+	X(inode_owner,		"inode-owner",		0)		\
+	X(page_cache_store,	"page-cache-store",	NEEDS_SETUID)	\
+	X(ptracer_cred,		"ptracer-cred",		NEEDS_SETUID)	\
+	X(task_mm,		"task-mm",		NEEDS_VICTIM)	\
+	X(user_ns_map,		"user-ns-map",		NEEDS_FILE)	\
 	X(modprobe_path,	"modprobe-path",	0)		\
 	X(core_pattern,		"core-pattern",		0)		\
 	X(sysctl_table,		"sysctl-table",		0)		\
@@ -99,9 +115,9 @@
 	X(call_beside,		"call-beside",		0)		\
 	X(call_inside,		"call-inside",		0)		\
 	X(ist_pointer,		"ist-pointer",		0)		\
-	X(gdt_tss,		"gdt-tss",		0)		\
+	X(gdt_tss,		"gdt-tss",		NEEDS_CAPS)	\
 	X(ist_cr3,		"ist-cr3",		NEEDS_VICTIM)	\
-	X(msr_registers,	"msr-registers",	NEEDS_VICTIM)	\
+	X(msr_registers,	"msr-registers",	NEEDS_VICTIM | NEEDS_CAPS) \
 	X(ldt_call_gate,	"ldt-call-gate",	0)		\
 	X(ldt_copied_gate,	"ldt-copied-gate",	0)		\
 	X(ldt_forked_gate,	"ldt-forked-gate",	0)		\

