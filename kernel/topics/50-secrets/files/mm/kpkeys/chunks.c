@@ -6,7 +6,6 @@
 #include <linux/mm.h>
 
 #include "chunks.h"
-#include "depot.h"
 #include "internal.h"
 
 static int publish_all(const struct kpkeys_chunks *chunks, void *addr, unsigned int order)

@@ -4,7 +4,10 @@
 #define _MM_KPKEYS_CHUNKS_H
 
 #include <linux/bitops.h>
+#include <linux/errno.h>
 #include <linux/kpkeys_secrets.h>
+
+#include "depot.h"
 
 #define KPKEYS_CHUNK_SIZE	(1UL << KPKEYS_CHUNK_SHIFT)
 #define KPKEYS_CHUNK_ORDER	(KPKEYS_CHUNK_SHIFT - PAGE_SHIFT)
@@ -29,6 +32,34 @@ struct kpkeys_chunks {
 };
 
 int kpkeys_chunks_grow(const struct kpkeys_chunks *chunks, gfp_t gfp);
+
+/**
+ * kpkeys_chunk_check - may pages become a chunk? In the section that makes them one.
+ * @chunk: the pages; what stands there was written without the key
+ * @known: the domain's chunks
+ * @nr: how many
+ * @max: and may be
+ * @pkey: what the pages carry
+ *
+ * What is one of the chunks already is none again, nor is a part of it.
+ *
+ * Return: 0 or -errno.
+ */
+static __always_inline int kpkeys_chunk_check(const void *chunk, const void *const *known,
+					      unsigned int nr, unsigned int max, int pkey)
+{
+	if (nr >= max)
+		return -ENOSPC;
+	if (!kpkeys_has_arrived(chunk, KPKEYS_CHUNK_PAGES))
+		return -EPERM;
+	if ((unsigned long)chunk % KPKEYS_CHUNK_SIZE ||
+	    !kpkeys_are_new(chunk, KPKEYS_CHUNK_PAGES, pkey))
+		return -EEXIST;
+	while (nr--)
+		if (known[nr] == chunk)
+			return -EEXIST;
+	return 0;
+}
 
 /**
  * kpkeys_claim_bit - take a bit that is clear, in a section

@@ -22,7 +22,6 @@
 #include <linux/uaccess.h>
 
 #include "chunks.h"
-#include "depot.h"
 #include "internal.h"
 #include "secrets.h"
 
@@ -190,33 +189,19 @@ static unsigned int take_slot(const void *owner)
 	return KPKEYS_NO_SLOT;
 }
 
-/* In a section. What is one of the chunks already is none again, nor is a part of it. */
-static __always_inline bool is_new_chunk(const struct kpkeys_slot *chunk, unsigned int nr)
-{
-	if ((unsigned long)chunk % KPKEYS_CHUNK_SIZE ||
-	    !kpkeys_are_new(chunk, KPKEYS_CHUNK_PAGES, KPKEYS_PKEY_SECRET))
-		return false;
-	while (nr--)
-		if (kpkeys_slots.chunk[nr] == chunk)
-			return false;
-	return true;
-}
-
-/* Whatever stood there was written without the key: it is not looked at. */
 static noinline __flatten int publish_chunk(void *addr)
 {
 	struct kpkeys_slot *chunk = addr;
 	unsigned int nr;
+	int ret;
 
 	guard(kpkeys_secret)();
 	kpkeys_reread(chunk);
 	nr = READ_ONCE(kpkeys_slots.nr_chunks);
-	if (nr >= KPKEYS_MAX_CHUNKS)
-		return -ENOSPC;
-	if (!kpkeys_has_arrived(chunk, KPKEYS_CHUNK_PAGES))
-		return -EPERM;
-	if (!is_new_chunk(chunk, nr))
-		return -EEXIST;
+	ret = kpkeys_chunk_check(chunk, (const void **)kpkeys_slots.chunk, nr,
+				 KPKEYS_MAX_CHUNKS, KPKEYS_PKEY_SECRET);
+	if (ret)
+		return ret;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)chunk->data);
 	kpkeys_slots.nr_pages += KPKEYS_CHUNK_PAGES;

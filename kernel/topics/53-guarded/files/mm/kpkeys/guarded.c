@@ -131,7 +131,7 @@ static __always_inline void copy_value(void *to, const void *from, unsigned int 
 }
 
 /* By all of its IDs: a setuid program writes what its caller says to where he says. */
-static __always_inline bool is_root(void)
+static __always_inline bool is_by_root(void)
 {
 	const struct cred *cred = current_cred();
 
@@ -146,7 +146,7 @@ static noinline __flatten bool write_guarded(const struct ctl_table *table, cons
 	kpkeys_reread(table);
 	kpkeys_reread(ask);
 	if (!is_genuine(table) ||
-	    (!is_root() && (ask || kpkeys_state.mode != KPKEYS_AUDIT)))
+	    (!is_by_root() && (ask || kpkeys_state.mode != KPKEYS_AUDIT)))
 		return false;
 	copy_value(table->data, from, table->maxlen);
 	return true;
@@ -156,7 +156,7 @@ static const char *why_not(const struct ctl_table *table)
 {
 	if (!is_genuine(table))
 		return "a guarded variable by a forged table";
-	return is_root() ? NULL : "a guarded variable by somebody else";
+	return is_by_root() ? NULL : "a guarded variable by somebody else";
 }
 
 /**
@@ -223,7 +223,7 @@ int kpkeys_guarded_sysctl(const struct ctl_table *table, void *buffer,
  */
 int kpkeys_guarded_check_writer(const void *var)
 {
-	return kpkeys_guarded_enabled() && !is_root() &&
+	return kpkeys_guarded_enabled() && !is_by_root() &&
 	       kpkeys_refuse("write", "a guarded variable by somebody else", var, NULL) ?
 	       -EPERM : 0;
 }

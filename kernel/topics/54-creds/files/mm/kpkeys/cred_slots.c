@@ -8,38 +8,25 @@
 
 #include "cred_slots.h"
 #include "creds.h"
-#include "depot.h"
 
 struct kpkeys_cred_slots kpkeys_cred_slots __page_aligned_data;
 
 static DEFINE_MUTEX(grow_lock);
 
-static __always_inline bool is_new(const void *chunk, unsigned int nr)
-{
-	if ((unsigned long)chunk % KPKEYS_CHUNK_SIZE ||
-	    !kpkeys_are_new(chunk, KPKEYS_CHUNK_PAGES, KPKEYS_PKEY_GUARDED))
-		return false;
-	while (nr--)
-		if (kpkeys_cred_slots.chunk[nr] == chunk)
-			return false;
-	return true;
-}
-
 static noinline __flatten int publish_cred_slots(void *addr)
 {
 	struct kpkeys_cred_slot *chunk = addr;
 	unsigned int nr;
+	int ret;
 
 	BUILD_BUG_ON(KPKEYS_CRED_SLOTS / 8 > sizeof(struct kpkeys_record));
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	nr = READ_ONCE(kpkeys_cred_slots.nr_chunks);
-	if (nr >= KPKEYS_CRED_CHUNKS)
-		return -ENOSPC;
-	if (!kpkeys_has_arrived(chunk, KPKEYS_CHUNK_PAGES))
-		return -EPERM;
-	if (!is_new(chunk, nr))
-		return -EEXIST;
+	ret = kpkeys_chunk_check(chunk, (const void **)kpkeys_cred_slots.chunk, nr,
+				 KPKEYS_CRED_CHUNKS, KPKEYS_PKEY_GUARDED);
+	if (ret)
+		return ret;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)&chunk->record);
 	kpkeys_cred_slots.chunk[nr] = chunk;
@@ -69,15 +56,17 @@ static const struct kpkeys_chunks chunks = {
 static int find_room(int slots)
 {
 	static unsigned int last;
-	unsigned int i, chunk, nr;
+	unsigned int i, chunk, nr, first = READ_ONCE(last);
 
 	/* Pairs with the release in publish_cred_slots(). */
 	nr = smp_load_acquire(&kpkeys_cred_slots.nr_chunks);
 	for (i = 0; i < nr; i++) {
-		chunk = (READ_ONCE(last) + i) % nr;
+		chunk = (first + i) % nr;
 		if (atomic_read(&kpkeys_cred_slots.nr_free[chunk]) < slots)
 			continue;
-		WRITE_ONCE(last, chunk);
+		/* Each fork reads it: it is written when it changes. */
+		if (chunk != first)
+			WRITE_ONCE(last, chunk);
 		return chunk;
 	}
 	return -ENOSPC;
