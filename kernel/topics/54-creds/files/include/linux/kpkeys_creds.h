@@ -19,7 +19,6 @@ struct cred;
 struct task_struct;
 
 #if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_CREDS)
-
 DECLARE_STATIC_KEY_FALSE(kpkeys_creds_key);
 
 static __always_inline bool kpkeys_creds_enabled(void)
@@ -27,6 +26,13 @@ static __always_inline bool kpkeys_creds_enabled(void)
 	return static_branch_unlikely(&kpkeys_creds_key);
 }
 
+void kpkeys_creds_init(void);
+#else
+static __always_inline bool kpkeys_creds_enabled(void) { return false; }
+static inline void kpkeys_creds_init(void) { }
+#endif
+
+/* Nobody calls these where credentials are not sealed. */
 const struct cred *__kpkeys_current_cred(void);
 const struct cred *__kpkeys_current_real_cred(void);
 const struct cred *__kpkeys_task_cred(const struct task_struct *task);
@@ -36,8 +42,7 @@ int __kpkeys_commit_creds(struct cred *new, bool exec);
 const struct cred *__kpkeys_override_creds(const struct cred *new);
 const struct cred *__kpkeys_revert_creds(const struct cred *old);
 void __kpkeys_exit_creds(struct task_struct *task);
-bool kpkeys_free_creds(struct cred *cred);
-void kpkeys_creds_init(void);
+bool __kpkeys_free_creds(struct cred *cred);
 
 /**
  * kpkeys_current_cred - the current task's subjective credentials, where they are sealed
@@ -68,36 +73,6 @@ void kpkeys_creds_init(void);
  */
 #define kpkeys_task_real_cred(task, otherwise)				\
 	(kpkeys_creds_enabled() ? __kpkeys_task_real_cred(task) : (otherwise))
-
-#else
-
-static __always_inline bool kpkeys_creds_enabled(void) { return false; }
-static inline int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
-{
-	return 0;
-}
-
-static inline int __kpkeys_commit_creds(struct cred *new, bool exec) { return 0; }
-
-static inline const struct cred *__kpkeys_override_creds(const struct cred *new)
-{
-	return new;
-}
-
-static inline const struct cred *__kpkeys_revert_creds(const struct cred *old)
-{
-	return old;
-}
-
-static inline void __kpkeys_exit_creds(struct task_struct *task) { }
-static inline bool kpkeys_free_creds(struct cred *cred) { return true; }
-static inline void kpkeys_creds_init(void) { }
-#define kpkeys_current_cred(otherwise)		(otherwise)
-#define kpkeys_current_real_cred(otherwise)	(otherwise)
-#define kpkeys_task_cred(task, otherwise)	(otherwise)
-#define kpkeys_task_real_cred(task, otherwise)	(otherwise)
-
-#endif
 
 /**
  * kpkeys_fork_creds - give a child a record
@@ -153,6 +128,17 @@ static inline void kpkeys_exit_creds(struct task_struct *task)
 {
 	if (kpkeys_creds_enabled())
 		__kpkeys_exit_creds(task);
+}
+
+/**
+ * kpkeys_free_creds - credentials that nobody refers to go
+ * @cred: what was prepared
+ *
+ * Return: false if records say that they are in force; they stay, then.
+ */
+static inline bool kpkeys_free_creds(struct cred *cred)
+{
+	return !kpkeys_creds_enabled() || __kpkeys_free_creds(cred);
 }
 
 #endif /* _LINUX_KPKEYS_CREDS_H */

@@ -91,7 +91,8 @@ static int override_somewhere(struct cred *new)
  * __kpkeys_override_creds - put credentials in force for a while
  * @new: sealed, or prepared, which takes memory
  *
- * Where that fails, those of nobody are, who may do nothing.
+ * Where that fails, those of nobody are, who may do nothing. A task that has too many
+ * put aside is killed.
  *
  * Return: what is in force.
  */

@@ -167,8 +167,35 @@ void kpkeys_look_at_creds(const struct task_struct *task)
 		kpkeys_refuse_quietly("redirection", "pointers to credentials", task);
 }
 
+/* ---- what may come in force ---- */
+
 /* Beside the number of a slot: audit let them grow. */
 #define GROWN	BIT(30)
+
+/* In a section. What is asked about is what will be in force. */
+static __always_inline int seal_if_allowed(unsigned int nr, const struct cred *old,
+					   struct cred *new, bool exec)
+{
+	const struct cred *sealed = kpkeys_cred_copy(nr, new);
+	bool may = exec ? kpkeys_may_exec(old, sealed) : kpkeys_may_commit(old, sealed);
+
+	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
+		kpkeys_cred_release(nr);
+		return -EACCES;
+	}
+	kpkeys_cred_seal(sealed, 2);
+	return may ? 0 : GROWN;
+}
+
+/* Return: the number alone, or -errno. */
+static int report(int nr, const struct cred *new, const char *of)
+{
+	if (nr == -EPERM)
+		kpkeys_refuse_quietly("use as credentials", "another task's", current);
+	if (nr == -EACCES || (nr > 0 && nr & GROWN))
+		kpkeys_refuse("growth", of, new, NULL);
+	return nr < 0 ? nr : nr & ~GROWN;
+}
 
 /* ---- fork and exit ---- */
 
@@ -206,9 +233,8 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 					     const struct task_struct *child, struct cred *new)
 {
 	struct kpkeys_record *parent;
-	const struct cred *sealed;
 	unsigned int nr, cred_nr;
-	bool may;
+	int ret;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
@@ -225,16 +251,13 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 		kpkeys_cred_release(nr);
 		return -EAGAIN;
 	}
-	sealed = kpkeys_cred_copy(cred_nr, new);
-	may = kpkeys_may_commit(parent->cred, sealed);
-	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
+	ret = seal_if_allowed(cred_nr, parent->cred, new, false);
+	if (ret < 0) {
 		kpkeys_cred_release(nr);
-		kpkeys_cred_release(cred_nr);
-		return -EACCES;
+		return ret;
 	}
-	kpkeys_cred_seal(sealed, 2);
-	fill_record(nr, child, sealed);
-	return may ? nr : nr | GROWN;
+	fill_record(nr, child, &kpkeys_cred_slot_at(cred_nr)->cred);
+	return nr | ret;
 }
 
 static int fork_somewhere(struct task_struct *child, struct cred *new)
@@ -262,14 +285,9 @@ int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 	int nr;
 
 	kpkeys_look_at_creds(current);
-	nr = fork_somewhere(child, new);
-	if (nr == -EPERM)
-		kpkeys_refuse_quietly("use as credentials", "another task's", current);
-	if (nr == -EACCES || (nr > 0 && nr & GROWN))
-		kpkeys_refuse("growth", "credentials of a child", new, NULL);
+	nr = report(fork_somewhere(child, new), new, "credentials of a child");
 	if (nr < 0)
 		return nr;
-	nr &= ~GROWN;
 	child->cred_slot = nr;
 	rcu_assign_pointer(child->real_cred, __kpkeys_task_real_cred(child));
 	rcu_assign_pointer(child->cred, __kpkeys_task_cred(child));
@@ -365,17 +383,16 @@ static bool let_wait(unsigned int nr)
 }
 
 /**
- * kpkeys_free_creds - credentials that nobody refers to go
+ * __kpkeys_free_creds - credentials that nobody refers to go
  * @cred: what was prepared
  *
  * Return: false if records say that they are in force; they stay, then.
  */
-bool kpkeys_free_creds(struct cred *cred)
+bool __kpkeys_free_creds(struct cred *cred)
 {
 	unsigned int nr = cred->slot;
 
-	if (!kpkeys_creds_enabled() || !nr ||
-	    (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
+	if (!nr || (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
 		return true;
 	kpkeys_refuse_quietly("free", "credentials that are in force", cred);
 	return false;
@@ -388,26 +405,22 @@ static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record
 {
 	const struct cred *sealed;
 	unsigned int nr;
-	bool may;
+	int ret;
 
 	if (!record || record->nr_below)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	sealed = kpkeys_cred_copy(nr, new);
-	may = exec ? kpkeys_may_exec(record->real, sealed) :
-		     kpkeys_may_commit(record->real, sealed);
-	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
-		kpkeys_cred_release(nr);
-		return -EACCES;
-	}
-	kpkeys_cred_seal(sealed, 2);
+	ret = seal_if_allowed(nr, record->real, new, exec);
+	if (ret < 0)
+		return ret;
+	sealed = &kpkeys_cred_slot_at(nr)->cred;
 	kpkeys_cred_use(record->real, -2);
 	/* Others read what is behind it. */
 	smp_store_release(&record->real, sealed);
 	WRITE_ONCE(record->cred, sealed);
-	return may ? nr : nr | GROWN;
+	return nr | ret;
 }
 
 static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
@@ -451,15 +464,13 @@ int __kpkeys_commit_creds(struct cred *new, bool exec)
 	int nr;
 
 	kpkeys_look_at_creds(current);
-	nr = commit_somewhere(new, exec);
-	if (nr == -EPERM || nr == -EACCES || (nr > 0 && nr & GROWN))
-		kpkeys_refuse("growth", "credentials that are committed", new, NULL);
+	nr = report(commit_somewhere(new, exec), new, "credentials that are committed");
 	if (nr < 0) {
 		/* It would go on with what it was to give up. */
 		force_sig(SIGKILL);
 		return nr;
 	}
-	new->slot = nr & ~GROWN;
+	new->slot = nr;
 	rcu_assign_pointer(current->real_cred, __kpkeys_current_real_cred());
 	rcu_assign_pointer(current->cred, __kpkeys_current_cred());
 	return 0;
