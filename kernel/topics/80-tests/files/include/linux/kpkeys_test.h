@@ -14,6 +14,7 @@
 
 #include <asm/sections.h>
 
+struct kpkeys_check;
 struct perf_event_attr;
 
 #define KPKEYS_TEST_REQUIRES(test, condition)				\
@@ -60,6 +61,7 @@ unsigned long kpkeys_test_violations(void);
 void kpkeys_test_remove_cpu(struct kunit *test, int cpu);
 u64 *kpkeys_test_entry(const void *addr);
 void kpkeys_test_plant(u64 *entry, u64 value);
+struct kpkeys_check *kpkeys_test_check_bare(struct kunit *test, void *page, int pkey);
 void kpkeys_test_expect_report(struct kunit *test, const char *text, int (*access)(void));
 void kpkeys_test_watch(struct perf_event_attr *attr, void *at);
 void kpkeys_test_expect_clean(struct kunit *test);

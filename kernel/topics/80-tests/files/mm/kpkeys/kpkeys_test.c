@@ -157,6 +157,29 @@ void kpkeys_test_plant(u64 *entry, u64 value)
 	WRITE_ONCE(*entry, value);
 }
 
+/**
+ * kpkeys_test_check_bare - run the checker while a page lacks its key
+ * @test: the running test; what the checker says must be bad
+ * @page: in the direct map; whatever else its entry maps lacks it, too
+ * @pkey: the key
+ *
+ * Return: what the checker says.
+ */
+struct kpkeys_check *kpkeys_test_check_bare(struct kunit *test, void *page, int pkey)
+{
+	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check), GFP_KERNEL);
+	u64 *entry = kpkeys_test_entry(page), with_key;
+
+	KUNIT_ASSERT_NOT_NULL(test, check);
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	with_key = *entry;
+	kpkeys_test_plant(entry, with_key & ~KPKEYS_TEST_PKEY(pkey));
+	kpkeys_check(check);
+	kpkeys_test_plant(entry, with_key);
+	KUNIT_EXPECT_FALSE(test, check->ok);
+	return check;
+}
+
 struct awaited {
 	const char	*text;
 	bool		heard;

@@ -20,21 +20,13 @@ static unsigned long static_secret __kpkeys_secret;
 
 static void test_checker_sees_bare_secret(struct kunit *test)
 {
-	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
-						   GFP_KERNEL);
+	struct kpkeys_check *check;
 	void *page = lm_alias(PTR_ALIGN_DOWN(&static_secret, PAGE_SIZE));
-	u64 *entry, with_key;
 
-	KUNIT_ASSERT_NOT_NULL(test, check);
 	kpkeys_test_expect_clean(test);
 	KUNIT_EXPECT_EQ(test, -EBUSY, kpkeys_set_pkey(page, 1, KPKEYS_PKEY_DEFAULT,
 						      true));
-	entry = kpkeys_test_entry(page);
-	with_key = *entry;
-	kpkeys_test_plant(entry, with_key & ~KEY_BITS);
-	kpkeys_check(check);
-	kpkeys_test_plant(entry, with_key);
-	KUNIT_EXPECT_FALSE(test, check->ok);
+	check = kpkeys_test_check_bare(test, page, KPKEYS_PKEY_SECRET);
 	KUNIT_EXPECT_EQ(test, check->secret_unkeyed, 1);
 	KUNIT_EXPECT_EQ(test, check->secret_keyed, check->secret - 1);
 }

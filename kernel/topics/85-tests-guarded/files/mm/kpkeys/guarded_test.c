@@ -235,16 +235,9 @@ static void test_all_are_guarded(struct kunit *test)
 
 static void test_checker_sees_bare_variables(struct kunit *test)
 {
-	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check), GFP_KERNEL);
-	u64 *entry = kpkeys_test_entry(kpkeys_guarded_page(0)), with_key;
+	struct kpkeys_check *check = kpkeys_test_check_bare(test, kpkeys_guarded_page(0),
+							    KPKEYS_PKEY_GUARDED);
 
-	KUNIT_ASSERT_NOT_NULL(test, check);
-	KUNIT_ASSERT_NOT_NULL(test, entry);
-	with_key = *entry;
-	kpkeys_test_plant(entry, with_key & ~KPKEYS_TEST_PKEY(KPKEYS_PKEY_GUARDED));
-	kpkeys_check(check);
-	kpkeys_test_plant(entry, with_key);
-	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_EQ(test, check->guarded_unkeyed, 1);
 	kpkeys_test_expect_clean(test);
 }

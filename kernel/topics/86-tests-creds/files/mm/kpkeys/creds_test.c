@@ -101,11 +101,45 @@ static void test_records_know_their_task(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_uid(0));
 }
 
-/* Whoever is said to be current has another stack. */
-static void test_records_know_their_stack(struct kunit *test)
+/* What a store to the place where the CPU has its task does. */
+static void turn_current(struct task_struct *task)
 {
-	KUNIT_EXPECT_TRUE(test, kpkeys_is_on_stack(kpkeys_record_of(current)));
-	KUNIT_EXPECT_FALSE(test, kpkeys_is_on_stack(kpkeys_record_of(&init_task)));
+#ifdef CONFIG_X86
+	raw_cpu_write(pcpu_hot.current_task, task);
+#else
+	write_sysreg(task, sp_el0);
+#endif
+	barrier();
+}
+
+/* Whoever is said to be current has another stack. */
+static void test_current_is_on_its_stack(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+	struct task_struct *own = current;
+	const struct cred *seen, *real;
+
+	/* Or it would be read again, when it is another one. */
+	OPTIMIZER_HIDE_VAR(own);
+	scoped_guard(irqsave) {
+		turn_current(&init_task);
+		seen = __kpkeys_current_cred();
+		real = __kpkeys_current_real_cred();
+		turn_current(own);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, seen, &kpkeys_nobody);
+	KUNIT_EXPECT_PTR_EQ(test, real, &kpkeys_nobody);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 2);
+}
+
+static void make_user(struct cred *cred)
+{
+	cred->uid = KUIDT_INIT(USER);
+	cred->euid = KUIDT_INIT(USER);
+	cred->suid = KUIDT_INIT(USER);
+	cred->fsuid = KUIDT_INIT(USER);
+	cred->cap_permitted = CAP_EMPTY_SET;
+	cred->cap_effective = CAP_EMPTY_SET;
 }
 
 static struct cred *prepare_user(struct kunit *test)
@@ -113,12 +147,7 @@ static struct cred *prepare_user(struct kunit *test)
 	struct cred *cred = prepare_creds();
 
 	KUNIT_ASSERT_NOT_NULL(test, cred);
-	cred->uid = KUIDT_INIT(USER);
-	cred->euid = KUIDT_INIT(USER);
-	cred->suid = KUIDT_INIT(USER);
-	cred->fsuid = KUIDT_INIT(USER);
-	cred->cap_permitted = CAP_EMPTY_SET;
-	cred->cap_effective = CAP_EMPTY_SET;
+	make_user(cred);
 	return cred;
 }
 
@@ -348,12 +377,7 @@ static int grow(void *data)
 	struct grower *grower = data;
 	struct cred *new = prepare_creds();
 
-	new->uid = KUIDT_INIT(USER);
-	new->euid = KUIDT_INIT(USER);
-	new->suid = KUIDT_INIT(USER);
-	new->fsuid = KUIDT_INIT(USER);
-	new->cap_permitted = CAP_EMPTY_SET;
-	new->cap_effective = CAP_EMPTY_SET;
+	make_user(new);
 	commit_creds(new);
 	grower->dropped = is_uid(USER);
 	new = prepare_creds();
@@ -380,17 +404,9 @@ static void test_committed_credentials_do_not_grow(struct kunit *test)
 
 static void test_checker_sees_bare_slots(struct kunit *test)
 {
-	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check), GFP_KERNEL);
-	u64 *entry, with_key;
+	struct kpkeys_check *check = kpkeys_test_check_bare(test, kpkeys_creds_page(0),
+							    KPKEYS_PKEY_GUARDED);
 
-	KUNIT_ASSERT_NOT_NULL(test, check);
-	entry = kpkeys_test_entry(kpkeys_creds_page(0));
-	KUNIT_ASSERT_NOT_NULL(test, entry);
-	with_key = *entry;
-	kpkeys_test_plant(entry, with_key & ~KPKEYS_TEST_PKEY(KPKEYS_PKEY_GUARDED));
-	kpkeys_check(check);
-	kpkeys_test_plant(entry, with_key);
-	KUNIT_EXPECT_FALSE(test, check->ok);
 	KUNIT_EXPECT_GE(test, check->guarded_unkeyed, 1);
 	kpkeys_test_expect_clean(test);
 }
@@ -407,7 +423,7 @@ static struct kunit_case creds_cases[] = {
 	KUNIT_CASE(test_pointers_decide_nothing),
 	KUNIT_CASE(test_turned_pointers_are_reported),
 	KUNIT_CASE(test_records_know_their_task),
-	KUNIT_CASE(test_records_know_their_stack),
+	KUNIT_CASE(test_current_is_on_its_stack),
 	KUNIT_CASE(test_override_is_sealed),
 	KUNIT_CASE(test_overrides_nest),
 	KUNIT_CASE(test_only_what_was_in_force_comes_back),
