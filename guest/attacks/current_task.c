@@ -143,42 +143,43 @@ static enum outcome turn_often(const struct turn *turn)
 	return won("the CPU's task turned to root's: its own process got 0 from getuid()");
 }
 
+/* What is found besides is turned as well. */
+static enum outcome attack_current(const char *(*find_more)(struct turn *turn))
+{
+	struct turn turn = { 0 };
+	const char *missing = start(&turn);
+
+	if (!missing && find_more)
+		missing = find_more(&turn);
+	return missing ? broken("%s", missing) : turn_often(&turn);
+}
+
 enum outcome current_task(void)
 {
-	const char *missing;
-	struct turn turn = { 0 };
-
-	missing = start(&turn);
-	if (missing)
-		return broken("%s", missing);
-	return turn_often(&turn);
+	return attack_current(NULL);
 }
 
 #ifdef __x86_64__
+static const char *find_stack(struct turn *turn)
+{
+	turn->stack = find_word(turn->current, CURRENT_SIZE, top_of_own(turn));
+	return turn->stack ? NULL : "no end of a stack found";
+}
+
+static const char *find_count(struct turn *turn)
+{
+	turn->count = turn->current + PREEMPT_COUNT;
+	return NULL;
+}
+
 enum outcome current_stack(void)
 {
-	const char *missing;
-	struct turn turn = { 0 };
-
-	missing = start(&turn);
-	if (missing)
-		return broken("%s", missing);
-	turn.stack = find_word(turn.current, CURRENT_SIZE, top_of_own(&turn));
-	if (!turn.stack)
-		return broken("no end of a stack found");
-	return turn_often(&turn);
+	return attack_current(find_stack);
 }
 
 enum outcome current_interrupted(void)
 {
-	const char *missing;
-	struct turn turn = { 0 };
-
-	missing = start(&turn);
-	if (missing)
-		return broken("%s", missing);
-	turn.count = turn.current + PREEMPT_COUNT;
-	return turn_often(&turn);
+	return attack_current(find_count);
 }
 #else
 enum outcome current_stack(void)
