@@ -116,13 +116,15 @@ static void turn_current(struct task_struct *task)
 static void test_current_is_on_its_stack(struct kunit *test)
 {
 	unsigned long before = kpkeys_test_violations();
-	struct task_struct *own = current;
+	struct task_struct *own = current, *idle;
 	const struct cred *seen, *real;
 
 	/* Or it would be read again, when it is another one. */
 	OPTIMIZER_HIDE_VAR(own);
 	scoped_guard(irqsave) {
-		turn_current(&init_task);
+		/* Of this CPU: arm64 reads its number from the task, and interrupts that one. */
+		idle = idle_task(smp_processor_id());
+		turn_current(idle);
 		seen = __kpkeys_current_cred();
 		real = __kpkeys_current_real_cred();
 		turn_current(own);
