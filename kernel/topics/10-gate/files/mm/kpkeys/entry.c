@@ -328,11 +328,9 @@ void __kpkeys_close_for_switch(void)
  */
 void __kpkeys_close_for_user(void)
 {
-	bool refused = raw_cpu_read(kpkeys_cpu.refused);
-
-	if (refused && !raw_cpu_read(kpkeys_cpu.level))
+	if (raw_cpu_read(kpkeys_cpu.refused) && !raw_cpu_read(kpkeys_cpu.level))
 		kpkeys_finish_refusal();
-	if (refused && !__kpkeys_is_open(true))
+	if (!__kpkeys_is_open(true))
 		return;
 	close_gate();
 	raw_cpu_inc(kpkeys_counters.left_open);

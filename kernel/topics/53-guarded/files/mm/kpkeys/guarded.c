@@ -131,12 +131,15 @@ static __always_inline void copy_value(void *to, const void *from, unsigned int 
 }
 
 /* By all of its IDs: a setuid program writes what its caller says to where he says. */
-static __always_inline bool is_by_root(void)
+static __always_inline bool are_roots(const struct cred *cred)
 {
-	const struct cred *cred = current_cred();
-
 	return uid_eq(cred->uid, GLOBAL_ROOT_UID) && uid_eq(cred->euid, GLOBAL_ROOT_UID) &&
 	       uid_eq(cred->suid, GLOBAL_ROOT_UID);
+}
+
+static __always_inline bool is_by_root(void)
+{
+	return are_roots(current_cred());
 }
 
 static noinline __flatten bool write_guarded(const struct ctl_table *table, const void *from,

@@ -41,6 +41,8 @@ int __kpkeys_fork_creds(struct task_struct *child, struct cred *new);
 int __kpkeys_commit_creds(struct cred *new, bool exec);
 const struct cred *__kpkeys_override_creds(const struct cred *new);
 const struct cred *__kpkeys_revert_creds(const struct cred *old);
+void __kpkeys_switch_creds(const struct task_struct *next);
+void __kpkeys_end_overrides(void);
 void __kpkeys_exit_creds(struct task_struct *task);
 bool __kpkeys_free_creds(struct cred *cred);
 
@@ -118,6 +120,16 @@ static inline const struct cred *kpkeys_override_creds(const struct cred *new)
 static inline const struct cred *kpkeys_revert_creds(const struct cred *old)
 {
 	return kpkeys_creds_enabled() ? __kpkeys_revert_creds(old) : old;
+}
+
+/**
+ * kpkeys_switch_creds - a task that has overrides gets this CPU
+ * @next: the task
+ */
+static __always_inline void kpkeys_switch_creds(const struct task_struct *next)
+{
+	if (kpkeys_creds_enabled())
+		__kpkeys_switch_creds(next);
 }
 
 /**

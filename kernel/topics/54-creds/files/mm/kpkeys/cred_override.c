@@ -4,17 +4,20 @@
 
 #include <linux/kpkeys_guarded.h>
 #include <linux/minmax.h>
-#include <linux/mutex.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 
 #include "cred_slots.h"
+#include "cred_stacks.h"
 
 static __always_inline int push(struct kpkeys_record *record, const struct cred *cred)
 {
 	if (record->nr_below >= KPKEYS_CRED_DEPTH)
 		return -ENOSPC;
-	record->below[record->nr_below++] = record->cred;
+	record->below[record->nr_below] = record->cred;
+	WRITE_ONCE(record->nr_below, record->nr_below + 1);
 	WRITE_ONCE(record->cred, cred);
+	raw_cpu_write(kpkeys_cpu.overridden, true);
 	return 0;
 }
 
@@ -67,17 +70,17 @@ static const struct cred *sealed_before(const struct cred *new)
 
 static int override_somewhere(struct cred *new)
 {
-	static DEFINE_MUTEX(lock);
+	static DEFINE_SPINLOCK(lock);
 	const struct cred *sealed;
 	int nr, chunk;
 
-	/* One slot for what several override with at once. */
-	guard(mutex)(&lock);
+	/* One slot for what several override with at once, overlayfs without sleeping. */
+	guard(spinlock)(&lock);
 	sealed = sealed_before(new);
 	if (sealed)
 		return override_by_sealed(sealed);
 	do {
-		chunk = kpkeys_find_cred_room(1);
+		chunk = kpkeys_find_cred_room_now();
 		if (chunk < 0)
 			return -ENOMEM;
 		nr = seal_override(chunk, new);
@@ -101,6 +104,8 @@ const struct cred *__kpkeys_override_creds(const struct cred *new)
 	int ret;
 
 	kpkeys_look_at_creds(current);
+	if (new == &kpkeys_untouchable)
+		new = &kpkeys_nobody;
 	if (kpkeys_is_sealed(new))
 		ret = override_by_sealed(new);
 	else
@@ -111,6 +116,7 @@ const struct cred *__kpkeys_override_creds(const struct cred *new)
 		force_sig(SIGKILL);
 	return __kpkeys_current_cred();
 }
+EXPORT_SYMBOL(__kpkeys_override_creds);
 
 static __always_inline bool is_below(const struct kpkeys_record *record, const struct cred *cred)
 {
@@ -120,6 +126,17 @@ static __always_inline bool is_below(const struct kpkeys_record *record, const s
 		if (record->below[i] == cred)
 			return true;
 	return false;
+}
+
+/* Back to that one, or to the first that was put aside. */
+static __always_inline void pop(struct kpkeys_record *record, const struct cred *old)
+{
+	do {
+		kpkeys_cred_use(record->cred, -1);
+		WRITE_ONCE(record->nr_below, record->nr_below - 1);
+		WRITE_ONCE(record->cred, record->below[record->nr_below]);
+	} while (record->nr_below && record->cred != old);
+	raw_cpu_write(kpkeys_cpu.overridden, record->nr_below);
 }
 
 static noinline __flatten int revert_override(const struct cred *old)
@@ -133,10 +150,7 @@ static noinline __flatten int revert_override(const struct cred *old)
 		return -EPERM;
 	if (!is_below(record, old))
 		return record->cred == old ? 0 : -EPERM;
-	do {
-		kpkeys_cred_use(record->cred, -1);
-		WRITE_ONCE(record->cred, record->below[--record->nr_below]);
-	} while (record->cred != old);
+	pop(record, old);
 	return 0;
 }
 
@@ -153,4 +167,59 @@ const struct cred *__kpkeys_revert_creds(const struct cred *old)
 	    kpkeys_refuse("use as credentials", "some that were not in force", old, NULL))
 		revert_override(__kpkeys_current_real_cred());
 	return __kpkeys_current_cred();
+}
+EXPORT_SYMBOL(__kpkeys_revert_creds);
+
+/* ---- no override lasts longer than the system call ---- */
+
+static noinline __flatten void note_overridden(bool overridden)
+{
+	guard(kpkeys_guarded)();
+	raw_cpu_write(kpkeys_cpu.overridden, overridden);
+}
+
+/**
+ * __kpkeys_switch_creds - have the way to user space know whether overrides are to end
+ * @next: the task that gets this CPU; without a record, that is looked for then
+ */
+void __kpkeys_switch_creds(const struct task_struct *next)
+{
+	const struct kpkeys_record *record = kpkeys_record_of(next);
+
+	if (unlikely(!record || READ_ONCE(record->nr_below)))
+		note_overridden(true);
+}
+
+/* Return: the number of the record, if there was something to end. */
+static noinline __flatten unsigned int end_overrides(void)
+{
+	struct kpkeys_record *record;
+	unsigned int nr;
+
+	guard(irqsave)();
+	guard(kpkeys_guarded)();
+	raw_cpu_write(kpkeys_cpu.overridden, false);
+	nr = kpkeys_record_on_stack();
+	if (!nr)
+		return 0;
+	record = kpkeys_chained(nr);
+	if (!record->nr_below)
+		return 0;
+	if (kpkeys_state.mode != KPKEYS_AUDIT)
+		pop(record, NULL);
+	return nr;
+}
+
+/**
+ * __kpkeys_end_overrides - the task goes to user space, by its own credentials
+ *
+ * Where it keeps what it reverts to, or whether it does, is ordinary memory.
+ */
+void __kpkeys_end_overrides(void)
+{
+	unsigned int nr = end_overrides();
+
+	if (nr)
+		kpkeys_refuse("use as credentials", "an override that did not end",
+			      kpkeys_chained(nr), kpkeys_owner_of(nr));
 }

@@ -5,6 +5,7 @@
 #include <linux/kpkeys_guarded.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
+#include <linux/workqueue.h>
 
 #include "cred_slots.h"
 #include "creds.h"
@@ -53,13 +54,11 @@ static const struct kpkeys_chunks chunks = {
 };
 
 /* The counts may be stale: the bitmaps decide. */
-static int find_room(int slots)
+static int find_room(unsigned int nr, int slots)
 {
 	static unsigned int last;
-	unsigned int i, chunk, nr, first = READ_ONCE(last);
+	unsigned int i, chunk, first = READ_ONCE(last);
 
-	/* Pairs with the release in publish_cred_slots(). */
-	nr = smp_load_acquire(&kpkeys_cred_slots.nr_chunks);
 	for (i = 0; i < nr; i++) {
 		chunk = (first + i) % nr;
 		if (atomic_read(&kpkeys_cred_slots.nr_free[chunk]) < slots)
@@ -72,6 +71,20 @@ static int find_room(int slots)
 	return -ENOSPC;
 }
 
+static unsigned int nr_chunks(void)
+{
+	/* Pairs with the release in publish_cred_slots(). */
+	return smp_load_acquire(&kpkeys_cred_slots.nr_chunks);
+}
+
+/* All but the last chunk, which is for those that cannot wait. */
+static int find_common_room(int slots)
+{
+	unsigned int nr = nr_chunks();
+
+	return nr ? find_room(nr - 1, slots) : -ENOSPC;
+}
+
 /**
  * kpkeys_find_cred_room - where slots are free; makes more where they are not
  * @nr: how many
@@ -80,16 +93,40 @@ static int find_room(int slots)
  */
 int kpkeys_find_cred_room(int nr)
 {
-	int chunk = find_room(nr);
+	int chunk = find_common_room(nr), err = 0;
 
 	if (chunk >= 0)
 		return chunk;
 	guard(mutex)(&grow_lock);
 	/* Somebody else may have grown it. */
-	chunk = find_room(nr);
-	if (chunk < 0 && !kpkeys_chunks_grow(&chunks, GFP_KERNEL))
-		chunk = find_room(nr);
+	while ((chunk = find_common_room(nr)) < 0 && !err)
+		err = kpkeys_chunks_grow(&chunks, GFP_KERNEL);
 	return chunk;
+}
+
+static void make_room(struct work_struct *work)
+{
+	guard(mutex)(&grow_lock);
+	kpkeys_chunks_grow(&chunks, GFP_KERNEL);
+}
+
+static DECLARE_WORK(make_room_work, make_room);
+
+/**
+ * kpkeys_find_cred_room_now - where a slot is free, for those that must not sleep
+ *
+ * The last chunk is kept for them. When half of it is gone there will be another one.
+ *
+ * Return: the number of a chunk, or -errno.
+ */
+int kpkeys_find_cred_room_now(void)
+{
+	unsigned int last = nr_chunks() - 1;
+	int nr_free = atomic_read(&kpkeys_cred_slots.nr_free[last]);
+
+	if (nr_free < KPKEYS_CRED_SLOTS / 2)
+		schedule_work(&make_room_work);
+	return nr_free ? last : find_room(last, 1);
 }
 
 /**

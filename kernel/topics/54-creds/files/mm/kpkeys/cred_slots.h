@@ -16,12 +16,14 @@
 #define KPKEYS_CRED_SLOTS	(KPKEYS_CHUNK_SIZE / KPKEYS_CRED_SLOT_SIZE)
 #define KPKEYS_CRED_CHUNKS	4080
 #define KPKEYS_CRED_DEPTH	24
+#define KPKEYS_STACK_BITS	12
 
 /**
  * struct kpkeys_record - which credentials a task has
  * @cred: subjective ones
  * @real: objective ones
- * @stack: the task's
+ * @stack: the task's; NULL if another task has got it since
+ * @next: another record in the chain of stacks
  * @nr_below: how often others override them
  * @below: what each of these put aside, the oldest first
  */
@@ -29,7 +31,8 @@ struct kpkeys_record {
 	const struct cred	*cred;
 	const struct cred	*real;
 	const void		*stack;
-	unsigned long		nr_below;
+	unsigned int		next;
+	unsigned int		nr_below;
 	const struct cred	*below[KPKEYS_CRED_DEPTH];
 };
 
@@ -55,12 +58,14 @@ struct kpkeys_cred_slot {
  * @nr_lost: pages that have the key, and are no chunk
  * @chunk: their addresses
  * @nr_free: free slots of each
+ * @chain: the first records in chains of stacks
  */
 struct kpkeys_cred_slots {
 	unsigned int		nr_chunks;
 	unsigned long		nr_lost;
 	struct kpkeys_cred_slot	*chunk[KPKEYS_CRED_CHUNKS];
 	atomic_t		nr_free[KPKEYS_CRED_CHUNKS];
+	atomic_t		chain[1 << KPKEYS_STACK_BITS];
 } __aligned(PAGE_SIZE);
 
 extern struct kpkeys_cred_slots kpkeys_cred_slots;
@@ -81,8 +86,21 @@ static __always_inline struct kpkeys_cred_slot *kpkeys_cred_slot_at(unsigned int
 	return kpkeys_cred_slots.chunk[chunk] + nr % KPKEYS_CRED_SLOTS;
 }
 
-/* Whoever is refused has these: no right at all. */
-extern struct cred kpkeys_nobody;
+/* A number of keyed memory, or that has just been claimed. */
+static __always_inline struct kpkeys_cred_slot *kpkeys_cred_slot(unsigned int nr)
+{
+	/* Found again each time: sections have no registers to spare. */
+	OPTIMIZER_HIDE_VAR(nr);
+	return &kpkeys_cred_slots.chunk[nr / KPKEYS_CRED_SLOTS][nr % KPKEYS_CRED_SLOTS];
+}
+
+/* Whoever is refused has these: no right at all. What others see of him are those. */
+extern struct cred kpkeys_nobody, kpkeys_untouchable;
+
+static __always_inline struct task_struct *kpkeys_owner_of(unsigned int nr)
+{
+	return (void *)(READ_ONCE(kpkeys_cred_slot(nr)->owner) & ~1UL);
+}
 
 static __always_inline unsigned long kpkeys_owned_by(const struct task_struct *task)
 {
@@ -122,16 +140,17 @@ static __always_inline struct kpkeys_record *kpkeys_own_record(void)
 }
 
 /**
- * kpkeys_section_cred - current_cred() that calls nothing, for sections
+ * kpkeys_section_creds_are - what both credentials are, and nothing is called, for sections
+ * @are: asks one
  */
-static __always_inline const struct cred *kpkeys_section_cred(void)
+static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cred *cred))
 {
 	const struct kpkeys_record *record;
 
 	if (!kpkeys_creds_enabled())
-		return rcu_dereference_protected(current->cred, 1);
+		return are(rcu_dereference_protected(current->cred, 1));
 	record = kpkeys_own_record();
-	return record ? record->cred : &kpkeys_nobody;
+	return record && are(record->cred) && are(record->real);
 }
 
 static __always_inline struct kpkeys_cred_slot *kpkeys_slot_of(const struct cred *cred)
@@ -174,7 +193,7 @@ static __always_inline void kpkeys_cred_release(unsigned int nr)
 {
 	unsigned int chunk = nr / KPKEYS_CRED_SLOTS;
 
-	kpkeys_clear_words(kpkeys_cred_slot_at(nr), KPKEYS_CRED_SLOT_SIZE);
+	kpkeys_clear_words(kpkeys_cred_slot(nr), KPKEYS_CRED_SLOT_SIZE);
 	clear_bit_unlock(nr % KPKEYS_CRED_SLOTS, kpkeys_cred_bits(chunk));
 	atomic_inc(&kpkeys_cred_slots.nr_free[chunk]);
 }
@@ -205,7 +224,7 @@ static __always_inline bool kpkeys_cred_hold(const struct cred *cred)
 /* Nobody takes them for sealed yet. */
 static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cred *prepared)
 {
-	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot(nr);
 
 	BUILD_BUG_ON(sizeof(struct kpkeys_cred_slot) != KPKEYS_CRED_SLOT_SIZE);
 	BUILD_BUG_ON(sizeof(struct cred) % sizeof(long));
@@ -226,11 +245,12 @@ static __always_inline void kpkeys_cred_seal(const struct cred *cred, long users
 }
 
 int kpkeys_find_cred_room(int nr);
+int kpkeys_find_cred_room_now(void);
 void kpkeys_look_at_creds(const struct task_struct *task);
 
 #else /* !CONFIG_KPKEYS_CREDS */
 
-#define kpkeys_section_cred()	current_cred()
+#define kpkeys_section_creds_are(are)	are(current_cred())
 
 #endif /* CONFIG_KPKEYS_CREDS */
 

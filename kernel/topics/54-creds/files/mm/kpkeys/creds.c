@@ -11,16 +11,17 @@
 #include <linux/array_size.h>
 #include <linux/export.h>
 #include <linux/init.h>
-#include <linux/init_task.h>
 #include <linux/kpkeys_guarded.h>
 #include <linux/kstrtox.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
+#include <linux/sched/task.h>
 
 #include "cred_rules.h"
 #include "cred_slots.h"
+#include "cred_stacks.h"
 #include "creds.h"
 #include "guarded.h"
 #include "internal.h"
@@ -64,13 +65,35 @@ struct cred kpkeys_nobody __ro_after_init = {
 	.counts		= &nobody_counts,
 };
 
+/*
+ * What others see of a task that is refused: who may do something to it is asked by
+ * its IDs, which are nobody's, and by what it could do, which is everything.
+ */
+struct cred kpkeys_untouchable __ro_after_init = {
+	.uid		= INVALID_UID,
+	.gid		= INVALID_GID,
+	.suid		= INVALID_UID,
+	.sgid		= INVALID_GID,
+	.euid		= INVALID_UID,
+	.egid		= INVALID_GID,
+	.fsuid		= INVALID_UID,
+	.fsgid		= INVALID_GID,
+	.securebits	= SECUREBITS_DEFAULT,
+	.cap_permitted	= CAP_FULL_SET,
+	.user		= INIT_USER,
+	.user_ns	= &init_user_ns,
+	.ucounts	= &init_ucounts,
+	.group_info	= &no_groups,
+	.counts		= &nobody_counts,
+};
+
 /* ---- what a task has ---- */
 
 static const struct cred *refuse_to_read(const struct task_struct *task,
-					 const struct cred *otherwise)
+					 const struct cred *instead, const struct cred *otherwise)
 {
 	if (kpkeys_refuse_quietly("use as credentials", "another task's", task))
-		return &kpkeys_nobody;
+		return instead;
 	return otherwise;
 }
 
@@ -85,7 +108,7 @@ static const struct cred *refuse_to_current(const struct task_struct *task, bool
 	if (!is_elsewhere)
 		return kpkeys_refuse("use as credentials", "another task's", task, NULL) ?
 		       &kpkeys_nobody : otherwise;
-	return in_task() ? refuse_to_read(task, otherwise) : &kpkeys_nobody;
+	return in_task() ? refuse_to_read(task, &kpkeys_nobody, otherwise) : &kpkeys_nobody;
 }
 
 /* Which task is current is read once: another CPU may turn it forth and back. */
@@ -134,7 +157,8 @@ const struct cred *__kpkeys_task_cred(const struct task_struct *task)
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 
 	if (unlikely(!record))
-		return refuse_to_read(task, rcu_dereference_raw(task->cred));
+		return refuse_to_read(task, &kpkeys_untouchable,
+				      rcu_dereference_raw(task->cred));
 	return READ_ONCE(record->cred);
 }
 
@@ -147,7 +171,8 @@ const struct cred *__kpkeys_task_real_cred(const struct task_struct *task)
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 
 	if (unlikely(!record))
-		return refuse_to_read(task, rcu_dereference_raw(task->real_cred));
+		return refuse_to_read(task, &kpkeys_untouchable,
+				      rcu_dereference_raw(task->real_cred));
 	return READ_ONCE(record->real);
 }
 EXPORT_SYMBOL(__kpkeys_task_real_cred);
@@ -199,15 +224,16 @@ static int report(int nr, const struct cred *new, const char *of)
 
 /* ---- fork and exit ---- */
 
+/* A child has its parent's objective ones: others are the parent's for a while only. */
 static __always_inline void fill_record(unsigned int nr, const struct task_struct *task,
 					const struct cred *cred)
 {
-	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot(nr);
 
 	slot->record.cred = cred;
 	slot->record.real = cred;
-	slot->record.stack = READ_ONCE(task->stack);
 	WRITE_ONCE(slot->owner, kpkeys_owned_by(task));
+	kpkeys_take_stack(nr, READ_ONCE(task->stack));
 }
 
 static noinline __flatten int share_creds(unsigned int chunk, const struct task_struct *child)
@@ -215,6 +241,7 @@ static noinline __flatten int share_creds(unsigned int chunk, const struct task_
 	struct kpkeys_record *parent;
 	unsigned int nr;
 
+	guard(irq)();
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
@@ -224,8 +251,8 @@ static noinline __flatten int share_creds(unsigned int chunk, const struct task_
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	kpkeys_cred_use(parent->cred, 2);
-	fill_record(nr, child, parent->cred);
+	kpkeys_cred_use(parent->real, 2);
+	fill_record(nr, child, parent->real);
 	return nr;
 }
 
@@ -236,6 +263,7 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	unsigned int nr, cred_nr;
 	int ret;
 
+	guard(irq)();
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
@@ -243,20 +271,18 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	parent = kpkeys_own_record();
 	if (!parent)
 		return -EPERM;
-	nr = kpkeys_cred_claim(chunk);
-	if (!nr)
-		return -EAGAIN;
 	cred_nr = kpkeys_cred_claim(chunk);
-	if (!cred_nr) {
-		kpkeys_cred_release(nr);
+	if (!cred_nr)
+		return -EAGAIN;
+	ret = seal_if_allowed(cred_nr, parent->real, new, false);
+	if (ret < 0)
+		return ret;
+	nr = kpkeys_cred_claim(chunk);
+	if (!nr) {
+		kpkeys_cred_release(cred_nr);
 		return -EAGAIN;
 	}
-	ret = seal_if_allowed(cred_nr, parent->cred, new, false);
-	if (ret < 0) {
-		kpkeys_cred_release(nr);
-		return ret;
-	}
-	fill_record(nr, child, &kpkeys_cred_slot_at(cred_nr)->cred);
+	fill_record(nr, child, &kpkeys_cred_slot(cred_nr)->cred);
 	return nr | ret;
 }
 
@@ -315,6 +341,7 @@ static noinline __flatten bool drop_record(unsigned int nr, const struct task_st
 {
 	struct kpkeys_record *record;
 
+	guard(irqsave)();
 	guard(kpkeys_guarded)();
 	kpkeys_reread(nr);
 	kpkeys_reread(task);
@@ -329,6 +356,7 @@ static noinline __flatten bool drop_record(unsigned int nr, const struct task_st
 	kpkeys_cred_use(record->cred, -1);
 	while (record->nr_below && record->nr_below <= KPKEYS_CRED_DEPTH)
 		kpkeys_cred_use(record->below[--record->nr_below], -1);
+	kpkeys_leave_stack(nr);
 	kpkeys_cred_release(nr);
 	return true;
 }
@@ -415,7 +443,7 @@ static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record
 	ret = seal_if_allowed(nr, record->real, new, exec);
 	if (ret < 0)
 		return ret;
-	sealed = &kpkeys_cred_slot_at(nr)->cred;
+	sealed = &kpkeys_cred_slot(nr)->cred;
 	kpkeys_cred_use(record->real, -2);
 	/* Others read what is behind it. */
 	smp_store_release(&record->real, sealed);
@@ -489,18 +517,20 @@ void __init kpkeys_key_creds(void)
 }
 
 /* Of the first task, from which all others have theirs. */
-static noinline __flatten int __init first_record(unsigned int chunk)
+static noinline __flatten int __init first_record(unsigned int chunk, struct cred *prepared)
 {
 	const struct cred *first;
 	unsigned int nr, cred;
 
+	guard(irqsave)();
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
+	kpkeys_reread(prepared);
 	nr = kpkeys_cred_claim(chunk);
 	cred = kpkeys_cred_claim(chunk);
 	if (!nr || !cred)
 		return -ENOMEM;
-	first = kpkeys_cred_copy(cred, &init_cred);
+	first = kpkeys_cred_copy(cred, prepared);
 	kpkeys_cred_seal(first, 2);
 	fill_record(nr, &init_task, first);
 	return nr;
@@ -513,18 +543,20 @@ static noinline __flatten int __init first_record(unsigned int chunk)
  */
 void __init kpkeys_creds_init(void)
 {
+	struct cred *first = (struct cred *)rcu_access_pointer(init_task.real_cred);
 	int nr, chunk;
 
 	if (!wanted || !kpkeys_guarded_enabled())
 		return;
 	chunk = kpkeys_find_cred_room(2);
-	nr = chunk < 0 ? chunk : first_record(chunk);
+	nr = chunk < 0 ? chunk : first_record(chunk, first);
 	if (nr < 0)
 		panic("kpkeys: no memory for credentials; kpkeys_cred=off starts without");
 #ifdef CONFIG_SECURITY
-	kpkeys_nobody.security = init_cred.security;
+	kpkeys_nobody.security = first->security;
+	kpkeys_untouchable.security = first->security;
 #endif
-	init_cred.slot = kpkeys_cred_slot_at(nr)->record.real->slot;
+	first->slot = kpkeys_cred_slot(nr)->record.real->slot;
 	init_task.cred_slot = nr;
 	static_branch_enable(&kpkeys_creds_key);
 	rcu_assign_pointer(init_task.real_cred, __kpkeys_task_real_cred(&init_task));

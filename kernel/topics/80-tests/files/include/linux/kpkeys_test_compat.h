@@ -9,6 +9,10 @@
 
 #define kpkeys_test_chacha(state)	(state)
 #define kpkeys_test_arm64_slot(p)	((p)->ainsn.xol_insn)
+#define kpkeys_test_current_task	current_task
+/* Whoever overrides holds a reference there, and gets it back. */
+#define kpkeys_test_override(cred)	override_creds(get_cred(cred))
+#define kpkeys_test_revert(old)		put_cred(revert_creds(old))
 #define KPKEYS_TEST_DATA_LEAVE		true
 
 #else
@@ -29,6 +33,9 @@ struct chacha_state {
 
 #define kpkeys_test_chacha(state)	((state)->x)
 #define kpkeys_test_arm64_slot(p)	((p)->ainsn.api.insn)
+#define kpkeys_test_current_task	pcpu_hot.current_task
+#define kpkeys_test_override(cred)	override_creds(cred)
+#define kpkeys_test_revert(old)		revert_creds(old)
 #define KPKEYS_TEST_DATA_LEAVE		false
 
 #endif

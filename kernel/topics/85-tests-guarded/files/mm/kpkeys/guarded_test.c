@@ -5,6 +5,7 @@
 #include <linux/kpkeys_guarded.h>
 #include <linux/kpkeys_secrets.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/mm.h>
 #include <linux/string.h>
 #include <linux/sysctl.h>
@@ -152,10 +153,10 @@ static void test_forged_tables_are_refused(struct kunit *test)
 
 static int write_as(const struct cred *cred)
 {
-	const struct cred *old = override_creds(cred);
+	const struct cred *old = kpkeys_test_override(cred);
 	int ret = write_by(&tables[0], "2\n");
 
-	revert_creds(old);
+	kpkeys_test_revert(old);
 	return ret;
 }
 
@@ -188,9 +189,9 @@ static void test_nobody_commits_for_others(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	forged.table.data = &value;
 	other->euid = KUIDT_INIT(1000);
-	old = override_creds(other);
+	old = kpkeys_test_override(other);
 	ret = kpkeys_guarded_commit(&forged.table);
-	revert_creds(old);
+	kpkeys_test_revert(old);
 	put_cred(other);
 	KUNIT_EXPECT_EQ(test, ret, -EPERM);
 	KUNIT_EXPECT_EQ(test, number, 1);

@@ -5,6 +5,7 @@
 #include <linux/kpkeys_guarded.h>
 #include <linux/kpkeys_secrets.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <linux/kthread.h>
 #include <linux/uaccess.h>
 
@@ -77,9 +78,9 @@ static void test_turned_pointers_are_reported(struct kunit *test)
 	const struct cred *old;
 
 	rcu_assign_pointer(current->real_cred, &kpkeys_nobody);
-	old = override_creds(current_cred());
+	old = kpkeys_test_override(current_cred());
 	rcu_assign_pointer(current->real_cred, objective);
-	revert_creds(old);
+	kpkeys_test_revert(old);
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
@@ -105,7 +106,7 @@ static void test_records_know_their_task(struct kunit *test)
 static void turn_current(struct task_struct *task)
 {
 #ifdef CONFIG_X86
-	raw_cpu_write(pcpu_hot.current_task, task);
+	raw_cpu_write(kpkeys_test_current_task, task);
 #else
 	write_sysreg(task, sp_el0);
 #endif
@@ -156,16 +157,18 @@ static struct cred *prepare_user(struct kunit *test)
 static void test_override_is_sealed(struct kunit *test)
 {
 	struct cred *user = prepare_user(test);
-	const struct cred *old = override_creds(user);
+	const struct cred *old = kpkeys_test_override(user);
 
 	KUNIT_EXPECT_TRUE(test, is_uid(USER));
 	KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(current_cred()));
+	KUNIT_EXPECT_TRUE(test, creds_same(current_cred(), user));
+	KUNIT_EXPECT_FALSE(test, creds_same(current_cred(), old));
 	user->uid = GLOBAL_ROOT_UID;
 	KUNIT_EXPECT_TRUE(test, is_uid(USER));
 	/* Again: what was sealed is not looked at. */
-	put_cred(override_creds(user));
+	put_cred(kpkeys_test_override(user));
 	KUNIT_EXPECT_TRUE(test, is_uid(USER));
-	revert_creds(old);
+	kpkeys_test_revert(old);
 	put_cred(user);
 	KUNIT_EXPECT_PTR_EQ(test, current_cred(), current_real_cred());
 	kpkeys_test_expect_clean(test);
@@ -177,14 +180,14 @@ static void test_overrides_nest(struct kunit *test)
 	const struct cred *first, *second;
 
 	other->uid = KUIDT_INIT(OTHER);
-	first = override_creds(user);
-	second = override_creds(other);
+	first = kpkeys_test_override(user);
+	second = kpkeys_test_override(other);
 	KUNIT_EXPECT_TRUE(test, is_uid(OTHER));
-	revert_creds(second);
+	kpkeys_test_revert(second);
 	KUNIT_EXPECT_TRUE(test, is_uid(USER));
 	/* As overlayfs does: two overrides, and one way back. */
-	put_cred(override_creds(other));
-	revert_creds(first);
+	put_cred(kpkeys_test_override(other));
+	kpkeys_test_revert(first);
 	KUNIT_EXPECT_PTR_EQ(test, current_cred(), first);
 	put_cred(user);
 	put_cred(other);
@@ -195,10 +198,10 @@ static void test_overrides_nest(struct kunit *test)
 static void test_only_what_was_in_force_comes_back(struct kunit *test)
 {
 	struct cred *user = prepare_user(test), *forged = prepare_creds();
-	const struct cred *old = override_creds(user);
+	const struct cred *old = kpkeys_test_override(user);
 
 	KUNIT_ASSERT_NOT_NULL(test, forged);
-	revert_creds(forged);
+	kpkeys_test_revert(forged);
 	KUNIT_EXPECT_PTR_EQ(test, current_cred(), old);
 	put_cred(user);
 	put_cred(forged);
@@ -211,9 +214,9 @@ static void test_depth_is_bounded(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < KPKEYS_CRED_DEPTH; i++)
-		override_creds(user);
+		kpkeys_test_override(user);
 	KUNIT_EXPECT_EQ(test, kpkeys_record_of(current)->nr_below, KPKEYS_CRED_DEPTH);
-	revert_creds(old);
+	kpkeys_test_revert(old);
 	for (i = 1; i < KPKEYS_CRED_DEPTH; i++)
 		put_cred(user);
 	put_cred(user);
@@ -240,10 +243,10 @@ static void test_slots_come_back(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(nr); i++) {
 		user = prepare_user(test);
-		old = override_creds(user);
+		old = kpkeys_test_override(user);
 		sealed = current_cred();
 		nr[i] = sealed->slot;
-		revert_creds(old);
+		kpkeys_test_revert(old);
 		KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(sealed));
 		put_cred(user);
 		rcu_barrier();

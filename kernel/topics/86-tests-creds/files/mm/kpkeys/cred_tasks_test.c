@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: records of tasks, whose stacks they know, and what they are without. */
+#include <linux/completion.h>
+#include <linux/cred.h>
+#include <linux/delay.h>
+#include <linux/kpkeys_guarded.h>
+#include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
+#include <linux/kthread.h>
+#include <linux/sysctl.h>
+
+#include "cred_slots.h"
+#include "cred_stacks.h"
+#include "internal.h"
+
+#define USER		1000
+#define NR_FAKES	3
+
+static int setting __kpkeys_guarded;
+
+static const struct ctl_table setting_table = {
+	.procname	= "setting",
+	.data		= &setting,
+	.maxlen		= sizeof(setting),
+	.mode		= 0644,
+	.proc_handler	= proc_dointvec,
+};
+
+static int write_setting(void)
+{
+	char buffer[] = "2\n";
+	size_t len = sizeof(buffer) - 1;
+	loff_t pos = 0;
+
+	return kpkeys_guarded_sysctl(&setting_table, buffer, &len, &pos);
+}
+
+static struct cred *prepare_user(struct kunit *test)
+{
+	struct cred *cred = prepare_creds();
+
+	KUNIT_ASSERT_NOT_NULL(test, cred);
+	cred->uid = KUIDT_INIT(USER);
+	cred->euid = KUIDT_INIT(USER);
+	cred->suid = KUIDT_INIT(USER);
+	cred->fsuid = KUIDT_INIT(USER);
+	cred->cap_permitted = CAP_EMPTY_SET;
+	cred->cap_effective = CAP_EMPTY_SET;
+	return cred;
+}
+
+/* ---- overrides that do not end ---- */
+
+static void go_to_user_space(void)
+{
+	guard(irqsave)();
+	kpkeys_exit_to_user(false);
+}
+
+/* The task may have slept since, or be said to be another one. */
+static void test_overrides_end_before_user_space(struct kunit *test)
+{
+	const struct cred *own = current_cred();
+	unsigned int slot = current->cred_slot, i;
+	unsigned long before;
+	struct cred *user;
+
+	for (i = 0; i < 3; i++) {
+		user = prepare_user(test);
+		before = kpkeys_test_violations();
+		kpkeys_test_override(user);
+		if (i == 1)
+			msleep(20);
+		if (i == 2)
+			current->cred_slot = init_task.cred_slot;
+		go_to_user_space();
+		current->cred_slot = slot;
+		rcu_assign_pointer(current->cred, own);
+		KUNIT_EXPECT_PTR_EQ_MSG(test, current_cred(), own, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_record_of(current)->nr_below, 0, "%u", i);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_test_violations(), before + 1, "%u", i);
+		put_cred(user);
+		put_cred(user);
+	}
+}
+
+static void test_overrides_that_end_are_no_matter(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+	struct cred *user = prepare_user(test);
+	const struct cred *old = kpkeys_test_override(user);
+
+	msleep(20);
+	kpkeys_test_revert(old);
+	go_to_user_space();
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
+	put_cred(user);
+}
+
+struct borrower {
+	struct completion done;
+	struct cred *user;
+	bool root, wrote;
+};
+
+/* A user that is root for a while: whose credentials those are, its caller has said. */
+static int borrow(void *data)
+{
+	struct borrower *borrower = data;
+	const struct cred *root = get_task_cred(&init_task), *old;
+
+	commit_creds(borrower->user);
+	old = kpkeys_test_override(root);
+	borrower->root = uid_eq(current_euid(), GLOBAL_ROOT_UID) && capable(CAP_SYS_ADMIN);
+	borrower->wrote = !write_setting();
+	kpkeys_test_revert(old);
+	put_cred(root);
+	complete(&borrower->done);
+	return 0;
+}
+
+static void test_root_for_a_while_writes_no_setting(struct kunit *test)
+{
+	struct borrower borrower = { .user = prepare_user(test) };
+	struct task_struct *task;
+
+	init_completion(&borrower.done);
+	task = kthread_run(borrow, &borrower, "kpkeys-borrow");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wait_for_completion(&borrower.done);
+	KUNIT_EXPECT_TRUE(test, borrower.root);
+	KUNIT_EXPECT_FALSE(test, borrower.wrote);
+	KUNIT_EXPECT_EQ(test, write_setting(), 0);
+	KUNIT_EXPECT_EQ(test, setting, 2);
+}
+
+/* ---- stacks ---- */
+
+static struct task_struct *fake_task(struct kunit *test, void *stack)
+{
+	struct task_struct *task = kunit_kzalloc(test, sizeof(*task), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, task);
+	task->stack = stack;
+	KUNIT_ASSERT_EQ(test, __kpkeys_fork_creds(task, NULL), 0);
+	get_cred_many(rcu_access_pointer(task->cred), 2);
+	return task;
+}
+
+static void drop_fake(struct task_struct *task)
+{
+	const struct cred *cred = rcu_access_pointer(task->cred);
+
+	__kpkeys_exit_creds(task);
+	put_cred_many(cred, 2);
+}
+
+static const void *stack_of(const struct task_struct *task)
+{
+	return kpkeys_record_of(task)->stack;
+}
+
+/* As after a task has died, and its stack serves the next one. */
+static void test_stack_is_of_who_got_it_last(struct kunit *test)
+{
+	void *stack = (void *)(KPKEYS_STACK_BITS * THREAD_SIZE);
+	struct task_struct *dead = fake_task(test, stack), *next;
+
+	KUNIT_EXPECT_PTR_EQ(test, stack_of(dead), stack);
+	next = fake_task(test, stack);
+	KUNIT_EXPECT_NULL(test, stack_of(dead));
+	KUNIT_EXPECT_PTR_EQ(test, stack_of(next), stack);
+	drop_fake(dead);
+	KUNIT_EXPECT_PTR_EQ(test, stack_of(next), stack);
+	drop_fake(next);
+	kpkeys_test_expect_clean(test);
+}
+
+static bool is_in_chain(void *stack)
+{
+	atomic_t *chain = kpkeys_stack_chain(stack);
+
+	return kpkeys_find_stack(atomic_read(chain), stack);
+}
+
+/* One goes from the middle, the end and the beginning of a chain. */
+static void test_chains_stay_whole(struct kunit *test)
+{
+	struct task_struct *task[NR_FAKES];
+	void *stack[NR_FAKES];
+	unsigned int goes, i;
+	unsigned long at = 0;
+
+	for (i = 0; i < NR_FAKES; i++) {
+		do {
+			at += THREAD_SIZE;
+			stack[i] = (void *)at;
+		} while (kpkeys_stack_chain(stack[i]) != kpkeys_stack_chain(stack[0]));
+	}
+	for (goes = 0; goes < NR_FAKES; goes++) {
+		for (i = 0; i < NR_FAKES; i++)
+			task[i] = fake_task(test, stack[i]);
+		drop_fake(task[goes]);
+		for (i = 0; i < NR_FAKES; i++)
+			KUNIT_EXPECT_EQ_MSG(test, is_in_chain(stack[i]), i != goes,
+					    "%u after %u", i, goes);
+		for (i = 0; i < NR_FAKES; i++)
+			if (i != goes)
+				drop_fake(task[i]);
+		KUNIT_EXPECT_FALSE(test, is_in_chain(stack[0]));
+	}
+}
+
+/* ---- tasks without a record ---- */
+
+/* Others may do nothing to it, and it may do nothing itself. */
+static void test_refused_task_is_out_of_reach(struct kunit *test)
+{
+	struct task_struct *task = fake_task(test, (void *)THREAD_SIZE);
+	unsigned int slot = task->cred_slot;
+	const struct cred *seen, *old;
+
+	task->cred_slot = 0;
+	rcu_read_lock();
+	seen = __task_cred(task);
+	rcu_read_unlock();
+	task->cred_slot = slot;
+	KUNIT_EXPECT_FALSE(test, uid_valid(seen->uid) || uid_valid(seen->euid) ||
+				 uid_valid(seen->suid) || gid_valid(seen->gid));
+	KUNIT_EXPECT_TRUE(test, cap_issubset(CAP_FULL_SET, seen->cap_permitted));
+	KUNIT_EXPECT_TRUE(test, cap_isclear(seen->cap_effective));
+	old = kpkeys_test_override(seen);
+	KUNIT_EXPECT_PTR_EQ(test, current_cred(), &kpkeys_nobody);
+	kpkeys_test_revert(old);
+	drop_fake(task);
+}
+
+static int tasks_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_creds_enabled());
+	return kpkeys_test_init(test);
+}
+
+static struct kunit_case tasks_cases[] = {
+	KUNIT_CASE(test_overrides_end_before_user_space),
+	KUNIT_CASE(test_overrides_that_end_are_no_matter),
+	KUNIT_CASE(test_root_for_a_while_writes_no_setting),
+	KUNIT_CASE(test_stack_is_of_who_got_it_last),
+	KUNIT_CASE(test_chains_stay_whole),
+	KUNIT_CASE(test_refused_task_is_out_of_reach),
+	{}
+};
+
+static struct kunit_suite tasks_suite = {
+	.name = "kpkeys-cred-tasks",
+	.init = tasks_test_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = tasks_cases,
+};
+
+kunit_test_suite(tasks_suite);
