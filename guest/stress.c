@@ -134,6 +134,8 @@ int main(int argc, char **argv)
 		return 0;
 	if (argc == 2 && !strcmp(argv[1], "pauth-state"))
 		return pauth_show_state();
+	if (argc == 2 && !strcmp(argv[1], "ids"))
+		return show_ids();
 
 	results_begin();
 	report = mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE,

@@ -40,6 +40,9 @@ void stop_churn(int pid);
 /* Write struct pauth_state to standard output; what exec leaves is seen so. */
 int pauth_show_state(void);
 
+/* Says who this process is, by how it ends. */
+int show_ids(void);
+
 /* Tasks that ask for it get no pages, with this probability in per cent. */
 #define FAIL_PAGES	"/sys/kernel/debug/fail_page_alloc/"
 int fail_page_allocations(const char *probability);
@@ -63,6 +66,15 @@ int reap_children(void);
 	X(io_ports,		"io-ports",		true)	\
 	X(user_keys,		"user-keys",		true)	\
 	X(guarded_sysctls,	"guarded-sysctls",	true)	\
+	X(user_namespaces,	"user-namespaces",	true)	\
+	X(set_user_id,		"set-user-id",		true)	\
+	X(keyrings,		"keyrings",		true)	\
+	X(told_ids,		"told-ids",		true)	\
+	X(changing_ids,		"changing-ids",		true)	\
+	X(uring_personality,	"uring-personality",	true)	\
+	X(overlays,		"overlays",		true)	\
+	X(real_ids,		"real-ids",		true)	\
+	X(core_owner,		"core-owner",		true)	\
 	X(vmalloc_churn,	"vmalloc-churn",	true)	\
 	X(compaction,		"compaction",		true)	\
 	X(drop_caches,		"drop-caches",		true)	\
