@@ -16,7 +16,6 @@
 #define CHANGED_TABLES	64
 #define FUNCTION	"change_in_section"
 #define FUNCTION_SIZE	0x1000
-#define TOP_OF_STACK	"pcpu_hot"
 #define KERNEL_CS	0x10
 #define PUSHED		64	/* bytes up to rdx */
 #define ALIGNMENT	16UL
@@ -91,7 +90,7 @@ const char *changer_start(void)
 		usleep(1000);
 	ktask(pid, &task);
 	normal = task.stack + task.stack_size;
-	top = find_word(ksymbol_cpu(TOP_OF_STACK, CHANGER_CPU), 64, normal);
+	top = cpu_stack_end(CHANGER_CPU, normal);
 	depth = top ? find_depth(&task, normal) : 0;
 	changer->calibrated = true;
 	usleep(PAUSE);

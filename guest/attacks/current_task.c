@@ -5,6 +5,7 @@
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,20 +15,18 @@
 
 #define ASKER_CPU	1
 #define TURNS		400
+#define FEW_TURNS	20
 #define WAITS		40	/* looks of the asker in each */
 #define SOME_ASKED	100	/* times until it runs in a steady way */
 #define PATIENCE	5000	/* milliseconds */
-
-#ifdef __x86_64__
-#define CURRENT		"pcpu_hot"	/* begins with the task that runs */
-#define CURRENT_SIZE	64
-#define PREEMPT_COUNT	8
-#else
-#define CURRENT		"__entry_task"	/* what each system call begins with */
-#endif
+#define ASKERS		64	/* until one gets the stack */
+#define TASK_SIZE	4096	/* as much of it as has its stack and memory */
+#define THREAD_INFO	24	/* flags, and the CPU's number: a task begins with them */
+#define LAID_ASIDE	300000	/* microseconds, after a task has died */
 
 /* Shared with who asks. */
 static struct {
+	volatile pid_t who;
 	volatile unsigned long asked;
 	volatile bool found;
 } *asker;
@@ -37,14 +36,17 @@ struct turn {
 	uint64_t current;	/* where the CPU has its task */
 	uint64_t stack;		/* where it has its stack for system calls, or 0 */
 	uint64_t count;		/* where it has what it counts interrupts in, or 0 */
+	bool dead;		/* root's is dead, and not for long the current one */
 };
 
 static void ask_for_ever(void)
 {
 	stay_on_cpu(ASKER_CPU);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (asker->who != getpid())
+		usleep(1000);
 	while (!asker->found) {
-		if (!getuid())
+		if (!geteuid())
 			asker->found = true;
 		asker->asked++;
 	}
@@ -63,23 +65,99 @@ static bool wait_for_asker(unsigned long more)
 	return true;
 }
 
-/* Root's is one that waits for others. */
-static const char *start(struct turn *turn)
+static const char *prepare(struct turn *turn)
 {
-	pid_t pid;
-
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return "needs a second CPU";
 	asker = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	stay_on_cpu(0);
-	turn->current = ksymbol_cpu(CURRENT, ASKER_CPU);
-	pid = fork();
+	turn->current = cpu_current(ASKER_CPU);
+	return turn->current ? NULL : "no current task found";
+}
+
+static pid_t start_asker(struct turn *turn)
+{
+	pid_t pid = fork();
+
 	if (!pid)
 		ask_for_ever();
-	if (pid < 0 || !turn->current || ktask(pid, &turn->own) || ktask(helper_pid(), &turn->root) ||
-	    !wait_for_asker(SOME_ASKED))
-		return "nobody asks on the other CPU";
-	return NULL;
+	return pid < 0 || ktask(pid, &turn->own) ? 0 : pid;
+}
+
+static const char *let_ask(pid_t pid)
+{
+	stay_on_cpu(0);
+	asker->who = pid;
+	return pid && wait_for_asker(SOME_ASKED) ? NULL : "nobody asks on the other CPU";
+}
+
+/* Root's is one that waits for others. */
+static const char *start(struct turn *turn)
+{
+	const char *missing = prepare(turn);
+
+	if (!missing && ktask(helper_pid(), &turn->root))
+		missing = "no task of root's";
+	return missing ?: let_ask(start_asker(turn));
+}
+
+/* A program of root's ends, and is not waited for: it has credentials still, and no stack. */
+static bool let_end(struct task *task)
+{
+	siginfo_t info;
+	int start[2];
+	pid_t pid;
+	char go;
+
+	if (pipe(start))
+		return false;
+	pid = fork();
+	if (!pid) {
+		if (read(start[0], &go, 1) == 1)
+			execl(SETUID_PROGRAM, SETUID_PROGRAM, (char *)NULL);
+		_exit(1);
+	}
+	if (ktask(pid, task) || write(start[1], "g", 1) != 1 ||
+	    waitid(P_PID, pid, &info, WEXITED | WNOWAIT))
+		return false;
+	usleep(LAID_ASIDE);
+	return info.si_code == CLD_EXITED && !info.si_status;
+}
+
+static bool lend_word(const struct turn *turn, uint64_t value)
+{
+	uint64_t from = find_word(turn->own.task, TASK_SIZE, value);
+
+	return from && !kwrite64(from - turn->own.task + turn->root.task, value);
+}
+
+/* What the kernel needs of a task that runs; or it would fault for ever, or have it exit again. */
+static bool lend(const struct turn *turn)
+{
+	char info[THREAD_INFO];
+
+	return !kread(turn->own.task, info, sizeof(info)) &&
+	       !kwrite(turn->root.task, info, sizeof(info)) &&
+	       lend_word(turn, turn->own.stack) && lend_word(turn, turn->own.mm);
+}
+
+/* The stack serves one of the next tasks on the same CPU. */
+static const char *start_on_its_stack(struct turn *turn)
+{
+	const char *missing = prepare(turn);
+	pid_t pid = 0;
+	int i;
+
+	if (missing)
+		return missing;
+	stay_on_cpu(ASKER_CPU);
+	if (!let_end(&turn->root))
+		return "no program of root's ended";
+	for (i = 0; i < ASKERS; i++) {
+		pid = start_asker(turn);
+		if (pid && turn->own.stack == turn->root.stack)
+			return lend(turn) ? let_ask(pid) : "no stack or memory found in the task";
+	}
+	return "nobody got the stack";
 }
 
 static void set_count(const struct turn *turn, bool set)
@@ -128,19 +206,19 @@ static enum outcome turn_often(const struct turn *turn)
 {
 	int i, turned = 0;
 
-	for (i = 0; i < TURNS && !asker->found; i++) {
+	for (i = 0; i < (turn->dead ? FEW_TURNS : TURNS) && !asker->found; i++) {
 		if (!turn_to_root(turn))
 			continue;
 		turned++;
-		wait_for_asker(WAITS);
+		wait_for_asker(turn->dead ? 1 : WAITS);
 		turn_back(turn);
 	}
 	if (!turned)
 		return broken("the CPU never had the task that asks");
 	if (!asker->found)
-		return lost("the CPU's task was root's %d times, and getuid() never gave 0",
+		return lost("the CPU's task was root's %d times, and geteuid() never gave 0",
 			    turned);
-	return won("the CPU's task turned to root's: its own process got 0 from getuid()");
+	return won("the CPU's task turned to root's: its own process got 0 from geteuid()");
 }
 
 /* What is found besides is turned as well. */
@@ -159,17 +237,25 @@ enum outcome current_task(void)
 	return attack_current(NULL);
 }
 
+enum outcome dead_stack(void)
+{
+	struct turn turn = { .dead = true };
+	const char *missing = start_on_its_stack(&turn);
+
+	return missing ? broken("%s", missing) : turn_often(&turn);
+}
+
 #ifdef __x86_64__
 static const char *find_stack(struct turn *turn)
 {
-	turn->stack = find_word(turn->current, CURRENT_SIZE, top_of_own(turn));
+	turn->stack = cpu_stack_end(ASKER_CPU, top_of_own(turn));
 	return turn->stack ? NULL : "no end of a stack found";
 }
 
 static const char *find_count(struct turn *turn)
 {
-	turn->count = turn->current + PREEMPT_COUNT;
-	return NULL;
+	turn->count = cpu_preempt_count(ASKER_CPU);
+	return turn->count ? NULL : "no count found";
 }
 
 enum outcome current_stack(void)

@@ -12,7 +12,6 @@
 #include "objects.h"
 
 #ifdef __x86_64__
-#define CURRENT		"pcpu_hot"	/* begins with the task that runs */
 #define TASK_SIZE	4096		/* as much of it as has its stack */
 #define STACK_WORDS	4096		/* at most */
 
@@ -171,7 +170,7 @@ static uint64_t task_that_waits(const struct held_lock *lock)
 		waiter = first_waiter(lock);
 		return waiter ? kread64(waiter + WAITER_TASK) : 0;
 	}
-	return kread64(ksymbol_cpu(CURRENT, HELD_CPU));
+	return kread64(cpu_current(HELD_CPU));
 }
 
 /* All tasks have it at the same place. */

@@ -66,6 +66,8 @@
 	X(current_task,		"current-task",		NEEDS_HELPER)	\
 	X(current_stack,	"current-stack",	NEEDS_HELPER)	\
 	X(current_interrupted,	"current-interrupted",	NEEDS_HELPER)	\
+	X(dead_stack,		"dead-stack",		NEEDS_SETUID)	\
+	X(endless_override,	"endless-override",	0)		\
 	X(cred_prepared,	"cred-prepared",	0)		\
 	X(cred_count,		"cred-count",		NEEDS_SETUID)	\
 	X(dead_record,		"dead-record",		NEEDS_SETUID)	\

@@ -299,3 +299,37 @@ void use_up_blocks(void)
 			;
 	corrupt_command("free holes=1 order=%d", CHUNK_ORDER);
 }
+
+#ifdef __x86_64__
+/* One structure of Linux 6.12 has all three, which newer ones have as variables. */
+#define CPU_HOT		"pcpu_hot"
+#define HOT_SIZE	64
+#define HOT_COUNT	8
+
+uint64_t cpu_current(int cpu)
+{
+	return ksymbol_cpu(known_symbol(CPU_HOT, "current_task"), cpu);
+}
+
+uint64_t cpu_preempt_count(int cpu)
+{
+	uint64_t hot = ksymbol_cpu(CPU_HOT, cpu);
+
+	return hot ? hot + HOT_COUNT : ksymbol_cpu("__preempt_count", cpu);
+}
+
+uint64_t cpu_stack_end(int cpu, uint64_t end)
+{
+	uint64_t hot = ksymbol_cpu(CPU_HOT, cpu);
+
+	if (hot)
+		return find_word(hot, HOT_SIZE, end);
+	hot = ksymbol_cpu("cpu_current_top_of_stack", cpu);
+	return kread64(hot) == end ? hot : 0;
+}
+#else
+uint64_t cpu_current(int cpu)
+{
+	return ksymbol_cpu("__entry_task", cpu);
+}
+#endif

@@ -51,6 +51,14 @@ uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t le
 void heed_alarms(void);
 void alarm_every(unsigned int microseconds);
 
+/*
+ * Where a CPU has its task; what it counts interrupts and held-off preemption in; and
+ * the end of the stack that it enters the kernel on, which is known to be @end.
+ */
+uint64_t cpu_current(int cpu);
+uint64_t cpu_preempt_count(int cpu);
+uint64_t cpu_stack_end(int cpu, uint64_t end);
+
 /* The lock of the signals of a task that heeds alarms, or 0; to look held, for their handler to wait. */
 uint64_t find_signal_lock(const struct task *task);
 void set_lock(uint64_t lock, bool held);

@@ -31,8 +31,6 @@
 #define BLOCK_SIZE	24
 
 /* The other CPU's count of preemption, whose bits for NMIs debug exceptions set, too. */
-#define CURRENT		"pcpu_hot"
-#define PREEMPT_COUNT	8
 #define IN_NMI		0xf00000
 #define TSS_IST_DB	(36 + 2 * 8)
 
@@ -73,7 +71,7 @@ static bool find_chain(void)
 	char copy[BLOCK_SIZE];
 
 	chain = ksymbol("die_chain") + CHAIN_FIRST;
-	count = ksymbol_cpu(CURRENT, MOVER_CPU) + PREEMPT_COUNT;
+	count = cpu_preempt_count(MOVER_CPU);
 	frame_at_trap = kread64(ksymbol_cpu("cpu_tss_rw", MOVER_CPU) + TSS_IST_DB) -
 			FRAME_WORDS * sizeof(uint64_t);
 	first = kread64(chain);
