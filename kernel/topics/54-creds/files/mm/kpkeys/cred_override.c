@@ -172,10 +172,10 @@ EXPORT_SYMBOL(__kpkeys_revert_creds);
 
 /* ---- no override lasts longer than the system call ---- */
 
-static noinline __flatten void note_overridden(bool overridden)
+static noinline __flatten void note_overridden(void)
 {
 	guard(kpkeys_guarded)();
-	raw_cpu_write(kpkeys_cpu.overridden, overridden);
+	raw_cpu_write(kpkeys_cpu.overridden, true);
 }
 
 /**
@@ -187,7 +187,7 @@ void __kpkeys_switch_creds(const struct task_struct *next)
 	const struct kpkeys_record *record = kpkeys_record_of(next);
 
 	if (unlikely(!record || READ_ONCE(record->nr_below)))
-		note_overridden(true);
+		note_overridden();
 }
 
 /* Return: the number of the record, if there was something to end. */

@@ -224,7 +224,6 @@ static int report(int nr, const struct cred *new, const char *of)
 
 /* ---- fork and exit ---- */
 
-/* A child has its parent's objective ones: others are the parent's for a while only. */
 static __always_inline void fill_record(unsigned int nr, const struct task_struct *task,
 					const struct cred *cred)
 {
@@ -236,6 +235,7 @@ static __always_inline void fill_record(unsigned int nr, const struct task_struc
 	kpkeys_take_stack(nr, READ_ONCE(task->stack));
 }
 
+/* A child has its parent's objective ones: others are the parent's for a while only. */
 static noinline __flatten int share_creds(unsigned int chunk, const struct task_struct *child)
 {
 	struct kpkeys_record *parent;
