@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: records of tasks, whose stacks they know, and what they are without. */
-#include <linux/completion.h>
 #include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/kpkeys_guarded.h>
-#include <linux/kpkeys_test.h>
 #include <linux/kpkeys_test_compat.h>
-#include <linux/kthread.h>
 #include <linux/sysctl.h>
 
 #include "cred_slots.h"
 #include "cred_stacks.h"
+#include "creds_test.h"
 #include "internal.h"
 
-#define USER		1000
 #define NR_FAKES	3
 
 static int setting __kpkeys_guarded;
@@ -35,20 +32,6 @@ static int write_setting(void)
 	return kpkeys_guarded_sysctl(&setting_table, buffer, &len, &pos);
 }
 
-static struct cred *prepare_user(struct kunit *test)
-{
-	struct cred *cred = prepare_creds();
-
-	KUNIT_ASSERT_NOT_NULL(test, cred);
-	cred->uid = KUIDT_INIT(USER);
-	cred->euid = KUIDT_INIT(USER);
-	cred->suid = KUIDT_INIT(USER);
-	cred->fsuid = KUIDT_INIT(USER);
-	cred->cap_permitted = CAP_EMPTY_SET;
-	cred->cap_effective = CAP_EMPTY_SET;
-	return cred;
-}
-
 /* ---- overrides that do not end ---- */
 
 static void go_to_user_space(void)
@@ -66,7 +49,7 @@ static void test_overrides_end_before_user_space(struct kunit *test)
 	struct cred *user;
 
 	for (i = 0; i < 3; i++) {
-		user = prepare_user(test);
+		user = kpkeys_test_user(test);
 		before = kpkeys_test_violations();
 		kpkeys_test_override(user);
 		if (i == 1)
@@ -87,7 +70,7 @@ static void test_overrides_end_before_user_space(struct kunit *test)
 static void test_overrides_that_end_are_no_matter(struct kunit *test)
 {
 	unsigned long before = kpkeys_test_violations();
-	struct cred *user = prepare_user(test);
+	struct cred *user = kpkeys_test_user(test);
 	const struct cred *old = kpkeys_test_override(user);
 
 	msleep(20);
@@ -98,13 +81,12 @@ static void test_overrides_that_end_are_no_matter(struct kunit *test)
 }
 
 struct borrower {
-	struct completion done;
 	struct cred *user;
 	bool root, wrote;
 };
 
 /* A user that is root for a while: whose credentials those are, its caller has said. */
-static int borrow(void *data)
+static void borrow(void *data)
 {
 	struct borrower *borrower = data;
 	const struct cred *root = get_task_cred(&init_task), *old;
@@ -115,19 +97,13 @@ static int borrow(void *data)
 	borrower->wrote = !write_setting();
 	kpkeys_test_revert(old);
 	put_cred(root);
-	complete(&borrower->done);
-	return 0;
 }
 
 static void test_root_for_a_while_writes_no_setting(struct kunit *test)
 {
-	struct borrower borrower = { .user = prepare_user(test) };
-	struct task_struct *task;
+	struct borrower borrower = { .user = kpkeys_test_user(test) };
 
-	init_completion(&borrower.done);
-	task = kthread_run(borrow, &borrower, "kpkeys-borrow");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	wait_for_completion(&borrower.done);
+	kpkeys_test_in_task(test, borrow, &borrower);
 	KUNIT_EXPECT_TRUE(test, borrower.root);
 	KUNIT_EXPECT_FALSE(test, borrower.wrote);
 	KUNIT_EXPECT_EQ(test, write_setting(), 0);
@@ -235,12 +211,6 @@ static void test_refused_task_is_out_of_reach(struct kunit *test)
 	drop_fake(task);
 }
 
-static int tasks_test_init(struct kunit *test)
-{
-	KPKEYS_TEST_REQUIRES(test, kpkeys_creds_enabled());
-	return kpkeys_test_init(test);
-}
-
 static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_overrides_end_before_user_space),
 	KUNIT_CASE(test_overrides_that_end_are_no_matter),
@@ -253,7 +223,7 @@ static struct kunit_case tasks_cases[] = {
 
 static struct kunit_suite tasks_suite = {
 	.name = "kpkeys-cred-tasks",
-	.init = tasks_test_init,
+	.init = kpkeys_test_creds_init,
 	.exit = kpkeys_test_exit,
 	.test_cases = tasks_cases,
 };

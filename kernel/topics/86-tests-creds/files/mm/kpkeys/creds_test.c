@@ -4,7 +4,6 @@
 #include <linux/cred.h>
 #include <linux/kpkeys_guarded.h>
 #include <linux/kpkeys_secrets.h>
-#include <linux/kpkeys_test.h>
 #include <linux/kpkeys_test_compat.h>
 #include <linux/kthread.h>
 #include <linux/uaccess.h>
@@ -13,8 +12,8 @@
 #include "cred_rules.h"
 #include "cred_slots.h"
 #include "creds.h"
+#include "creds_test.h"
 
-#define USER	1000
 #define OTHER	1001
 
 static int store_to(const void *addr)
@@ -145,7 +144,7 @@ static void make_user(struct cred *cred)
 	cred->cap_effective = CAP_EMPTY_SET;
 }
 
-static struct cred *prepare_user(struct kunit *test)
+struct cred *kpkeys_test_user(struct kunit *test)
 {
 	struct cred *cred = prepare_creds();
 
@@ -154,9 +153,35 @@ static struct cred *prepare_user(struct kunit *test)
 	return cred;
 }
 
+struct job {
+	void (*run)(void *data);
+	void *data;
+	struct completion done;
+};
+
+static int run_job(void *data)
+{
+	struct job *job = data;
+
+	job->run(job->data);
+	complete(&job->done);
+	return 0;
+}
+
+void kpkeys_test_in_task(struct kunit *test, void (*run)(void *data), void *data)
+{
+	struct job job = { .run = run, .data = data };
+	struct task_struct *task;
+
+	init_completion(&job.done);
+	task = kthread_run(run_job, &job, "kpkeys-test");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	wait_for_completion(&job.done);
+}
+
 static void test_override_is_sealed(struct kunit *test)
 {
-	struct cred *user = prepare_user(test);
+	struct cred *user = kpkeys_test_user(test);
 	const struct cred *old = kpkeys_test_override(user);
 
 	KUNIT_EXPECT_TRUE(test, is_uid(USER));
@@ -176,7 +201,7 @@ static void test_override_is_sealed(struct kunit *test)
 
 static void test_overrides_nest(struct kunit *test)
 {
-	struct cred *user = prepare_user(test), *other = prepare_user(test);
+	struct cred *user = kpkeys_test_user(test), *other = kpkeys_test_user(test);
 	const struct cred *first, *second;
 
 	other->uid = KUIDT_INIT(OTHER);
@@ -197,7 +222,7 @@ static void test_overrides_nest(struct kunit *test)
 /* What a stack says may be anything. */
 static void test_only_what_was_in_force_comes_back(struct kunit *test)
 {
-	struct cred *user = prepare_user(test), *forged = prepare_creds();
+	struct cred *user = kpkeys_test_user(test), *forged = prepare_creds();
 	const struct cred *old = kpkeys_test_override(user);
 
 	KUNIT_ASSERT_NOT_NULL(test, forged);
@@ -209,7 +234,7 @@ static void test_only_what_was_in_force_comes_back(struct kunit *test)
 
 static void test_depth_is_bounded(struct kunit *test)
 {
-	struct cred *user = prepare_user(test);
+	struct cred *user = kpkeys_test_user(test);
 	const struct cred *old = current_cred();
 	unsigned int i;
 
@@ -242,7 +267,7 @@ static void test_slots_come_back(struct kunit *test)
 	struct cred *user;
 
 	for (i = 0; i < ARRAY_SIZE(nr); i++) {
-		user = prepare_user(test);
+		user = kpkeys_test_user(test);
 		old = kpkeys_test_override(user);
 		sealed = current_cred();
 		nr[i] = sealed->slot;
@@ -372,12 +397,11 @@ static void test_rules(struct kunit *test)
 }
 
 struct grower {
-	struct completion done;
 	bool dropped, grown;
 };
 
 /* A task that gives its rights up, and would have them back. */
-static int grow(void *data)
+static void grow(void *data)
 {
 	struct grower *grower = data;
 	struct cred *new = prepare_creds();
@@ -390,19 +414,13 @@ static int grow(void *data)
 	new->cap_effective = CAP_FULL_SET;
 	commit_creds(new);
 	grower->grown = !is_uid(USER) || capable(CAP_SYS_ADMIN);
-	complete(&grower->done);
-	return 0;
 }
 
 static void test_committed_credentials_do_not_grow(struct kunit *test)
 {
 	struct grower grower = { };
-	struct task_struct *task;
 
-	init_completion(&grower.done);
-	task = kthread_run(grow, &grower, "kpkeys-grow");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	wait_for_completion(&grower.done);
+	kpkeys_test_in_task(test, grow, &grower);
 	KUNIT_EXPECT_TRUE(test, grower.dropped);
 	KUNIT_EXPECT_FALSE(test, grower.grown);
 }
@@ -416,7 +434,7 @@ static void test_checker_sees_bare_slots(struct kunit *test)
 	kpkeys_test_expect_clean(test);
 }
 
-static int creds_test_init(struct kunit *test)
+int kpkeys_test_creds_init(struct kunit *test)
 {
 	KPKEYS_TEST_REQUIRES(test, kpkeys_creds_enabled());
 	return kpkeys_test_init(test);
@@ -443,7 +461,7 @@ static struct kunit_case creds_cases[] = {
 
 static struct kunit_suite creds_suite = {
 	.name = "kpkeys-creds",
-	.init = creds_test_init,
+	.init = kpkeys_test_creds_init,
 	.exit = kpkeys_test_exit,
 	.test_cases = creds_cases,
 };
