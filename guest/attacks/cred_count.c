@@ -17,7 +17,6 @@
 
 #define PROGRAMS	48		/* of root's, whose credentials stay until they are waited for */
 #define PAUSE		300000		/* microseconds: what nobody refers to is freed */
-#define PATIENCE	5000		/* milliseconds */
 #define MANY		1000		/* users: it is never freed again */
 
 /* Shared with who has them. */
@@ -25,15 +24,6 @@ static struct {
 	volatile bool ready, go, done;
 	volatile unsigned int euid;
 } *holder;
-
-static bool wait_for(const volatile bool *flag)
-{
-	uint64_t end = now_ms() + PATIENCE;
-
-	while (!*flag && now_ms() < end)
-		usleep(1000);
-	return *flag;
-}
 
 static void share_holder(void)
 {
@@ -92,7 +82,7 @@ enum outcome cred_count(void)
 		stay_on_cpu(1);
 		hold(closer[0]);
 	}
-	counts = wait_for(&holder->ready) && !ktask(pid, &task) ? find_prepared(task.cred) : 0;
+	counts = wait_for_flag(&holder->ready) && !ktask(pid, &task) ? find_prepared(task.cred) : 0;
 	if (!counts)
 		return broken("no credentials found");
 	kwrite64(counts, 1);
@@ -101,7 +91,7 @@ enum outcome cred_count(void)
 	usleep(PAUSE);
 	start_programs();
 	holder->go = true;
-	wait_for(&holder->done);
+	wait_for_flag(&holder->done);
 	kwrite64(counts, MANY);
 	if (!holder->done || holder->euid)
 		return lost("credentials with a forged count stayed in force: euid=%u", holder->euid);
@@ -132,8 +122,7 @@ static void set_record(const struct task *task, uint32_t number)
 	kwrite(task->cred_slot + RECORD_NUMBER, &number, sizeof(number));
 }
 
-/* A program of root's ends. It is waited for when it has no number of a record. */
-static bool let_die(struct dead *dead)
+int end_program(struct task *task)
 {
 	siginfo_t info;
 	int start[2];
@@ -141,21 +130,31 @@ static bool let_die(struct dead *dead)
 	pid_t pid;
 
 	if (pipe(start))
-		return false;
+		return 0;
 	pid = fork();
 	if (!pid) {
 		if (read(start[0], &go, 1) == 1)
 			execl(SETUID_PROGRAM, SETUID_PROGRAM, (char *)NULL);
 		_exit(1);
 	}
-	if (ktask(pid, &dead->task) || write(start[1], "g", 1) != 1)
+	if (ktask(pid, task) || write(start[1], "g", 1) != 1 ||
+	    waitid(P_PID, pid, &info, WEXITED | WNOWAIT))
+		return 0;
+	return info.si_code == CLD_EXITED && !info.si_status ? pid : 0;
+}
+
+/* It is waited for when it has no number of a record. */
+static bool let_die(struct dead *dead)
+{
+	pid_t pid = end_program(&dead->task);
+
+	if (!pid)
 		return false;
-	waitid(P_PID, pid, &info, WEXITED | WNOWAIT);
 	dead->number = record_of(&dead->task);
 	set_record(&dead->task, 0);
 	waitpid(pid, NULL, 0);
 	usleep(PAUSE);
-	return info.si_code == CLD_EXITED && !info.si_status;
+	return true;
 }
 
 static void look_when_told(int start)
@@ -191,7 +190,7 @@ static bool take_over(const struct dead *dead)
 		number = record_of(&task);
 		set_record(&task, dead->number);
 		if (write(start[1], "g", 1) == 1)
-			wait_for(&holder->done);
+			wait_for_flag(&holder->done);
 		set_record(&task, number);
 	}
 	close(start[0]);

@@ -6,9 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct task;
+
 #define CRED_SIZE	208	/* of struct cred, at most */
 #define CRED_IDS	8	/* uid, gid, suid, sgid, euid, egid, fsuid, fsgid */
 #define CRED_EFFECTIVE	56	/* the effective capabilities, behind the first id */
+
+/*
+ * A program of root's ends. It is not waited for: it has credentials still, and no
+ * stack. Returns its number, or 0.
+ */
+int end_program(struct task *task);
 
 /* Number of a task's record, behind its pointer to credentials. */
 #define RECORD_NUMBER	8

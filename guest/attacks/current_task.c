@@ -5,11 +5,11 @@
  */
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "attack.h"
+#include "creds.h"
 #include "list.h"
 #include "objects.h"
 
@@ -20,7 +20,6 @@
 #define SOME_ASKED	100	/* times until it runs in a steady way */
 #define PATIENCE	5000	/* milliseconds */
 #define ASKERS		64	/* until one gets the stack */
-#define TASK_SIZE	4096	/* as much of it as has its stack and memory */
 #define THREAD_INFO	24	/* flags, and the CPU's number: a task begins with them */
 #define LAID_ASIDE	300000	/* microseconds, after a task has died */
 
@@ -100,32 +99,9 @@ static const char *start(struct turn *turn)
 	return missing ?: let_ask(start_asker(turn));
 }
 
-/* A program of root's ends, and is not waited for: it has credentials still, and no stack. */
-static bool let_end(struct task *task)
-{
-	siginfo_t info;
-	int start[2];
-	pid_t pid;
-	char go;
-
-	if (pipe(start))
-		return false;
-	pid = fork();
-	if (!pid) {
-		if (read(start[0], &go, 1) == 1)
-			execl(SETUID_PROGRAM, SETUID_PROGRAM, (char *)NULL);
-		_exit(1);
-	}
-	if (ktask(pid, task) || write(start[1], "g", 1) != 1 ||
-	    waitid(P_PID, pid, &info, WEXITED | WNOWAIT))
-		return false;
-	usleep(LAID_ASIDE);
-	return info.si_code == CLD_EXITED && !info.si_status;
-}
-
 static bool lend_word(const struct turn *turn, uint64_t value)
 {
-	uint64_t from = find_word(turn->own.task, TASK_SIZE, value);
+	uint64_t from = find_word(turn->own.task, TASK_BEGIN, value);
 
 	return from && !kwrite64(from - turn->own.task + turn->root.task, value);
 }
@@ -149,9 +125,11 @@ static const char *start_on_its_stack(struct turn *turn)
 
 	if (missing)
 		return missing;
+	turn->dead = true;
 	stay_on_cpu(ASKER_CPU);
-	if (!let_end(&turn->root))
+	if (!end_program(&turn->root))
 		return "no program of root's ended";
+	usleep(LAID_ASIDE);
 	for (i = 0; i < ASKERS; i++) {
 		pid = start_asker(turn);
 		if (pid && turn->own.stack == turn->root.stack)
@@ -222,10 +200,11 @@ static enum outcome turn_often(const struct turn *turn)
 }
 
 /* What is found besides is turned as well. */
-static enum outcome attack_current(const char *(*find_more)(struct turn *turn))
+static enum outcome attack_current(const char *(*set_up)(struct turn *turn),
+				   const char *(*find_more)(struct turn *turn))
 {
 	struct turn turn = { 0 };
-	const char *missing = start(&turn);
+	const char *missing = set_up(&turn);
 
 	if (!missing && find_more)
 		missing = find_more(&turn);
@@ -234,15 +213,12 @@ static enum outcome attack_current(const char *(*find_more)(struct turn *turn))
 
 enum outcome current_task(void)
 {
-	return attack_current(NULL);
+	return attack_current(start, NULL);
 }
 
 enum outcome dead_stack(void)
 {
-	struct turn turn = { .dead = true };
-	const char *missing = start_on_its_stack(&turn);
-
-	return missing ? broken("%s", missing) : turn_often(&turn);
+	return attack_current(start_on_its_stack, NULL);
 }
 
 #ifdef __x86_64__
@@ -260,12 +236,12 @@ static const char *find_count(struct turn *turn)
 
 enum outcome current_stack(void)
 {
-	return attack_current(find_stack);
+	return attack_current(start, find_stack);
 }
 
 enum outcome current_interrupted(void)
 {
-	return attack_current(find_count);
+	return attack_current(start, find_count);
 }
 #else
 enum outcome current_stack(void)

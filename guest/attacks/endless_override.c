@@ -69,24 +69,27 @@ static struct place {
 	int hits;
 } places[PLACES];
 
+static void add_place(uint64_t addr)
+{
+	struct place *place = places;
+
+	while (place < places + PLACES && place->addr && place->addr != addr)
+		place++;
+	if (place < places + PLACES)
+		place->addr = addr;
+}
+
 /* Where its stack has the credentials that it goes back to, sooner or later. */
 static void find_places(const struct task *task)
 {
 	static uint64_t words[STACK_WORDS];
-	struct place *place;
 	size_t i;
 
 	if (kread(task->stack, words, task->stack_size))
 		return;
-	for (i = 0; i < task->stack_size / sizeof(*words); i++) {
-		if (words[i] != task->cred)
-			continue;
-		for (place = places; place < places + PLACES; place++)
-			if (!place->addr || place->addr == task->stack + i * sizeof(*words))
-				break;
-		if (place < places + PLACES)
-			place->addr = task->stack + i * sizeof(*words);
-	}
+	for (i = 0; i < task->stack_size / sizeof(*words); i++)
+		if (words[i] == task->cred)
+			add_place(task->stack + i * sizeof(*words));
 }
 
 /* While it acts by others: it has them as long as it takes to look at its stack. */
@@ -141,15 +144,6 @@ static int turn_place(const struct task *task, uint64_t place)
 	return turned;
 }
 
-static bool is_ready(void)
-{
-	uint64_t end = now_ms() + PATIENCE;
-
-	while (!caller->ready && now_ms() < end)
-		usleep(1000);
-	return caller->ready;
-}
-
 enum outcome endless_override(void)
 {
 	struct task task;
@@ -164,7 +158,7 @@ enum outcome endless_override(void)
 	pid = fork();
 	if (!pid)
 		call_for_ever();
-	if (!is_ready() || ktask(pid, &task))
+	if (!wait_for_flag(&caller->ready) || ktask(pid, &task))
 		return broken("nobody calls access() in a namespace");
 	place = find_place(&task);
 	if (!place)

@@ -12,7 +12,6 @@
 #include "objects.h"
 
 #ifdef __x86_64__
-#define TASK_SIZE	4096		/* as much of it as has its stack */
 #define STACK_WORDS	4096		/* at most */
 
 /* struct mutex; where it has its flags there are no others */
@@ -182,7 +181,7 @@ static size_t read_stack(uint64_t task, uint64_t *words, uint64_t *stack)
 
 	if (ktask(0, &own) || own.stack_size > STACK_WORDS * sizeof(*words))
 		return 0;
-	slot = find_word(own.task, TASK_SIZE, own.stack);
+	slot = find_word(own.task, TASK_BEGIN, own.stack);
 	*stack = slot ? kread64(task + (slot - own.task)) : 0;
 	for (at = 0; at < own.stack_size; at += PAGE_SIZE)
 		if (kread(*stack + at, (char *)words + at, PAGE_SIZE))

@@ -17,6 +17,7 @@
 #define NODE_BIT	4UL	/* in a pointer to one */
 #define NODE_ALIGN	256UL
 #define MAX_DEPTH	5
+#define PATIENCE	5000	/* milliseconds */
 #define LARGEST_ORDER	10
 #define CHUNK_ORDER	3	/* the pool takes these when there is nothing larger */
 #define HOLE_ORDER	2
@@ -298,6 +299,15 @@ void use_up_blocks(void)
 		while (!corrupt_command("alloc order=%d", order))
 			;
 	corrupt_command("free holes=1 order=%d", CHUNK_ORDER);
+}
+
+bool wait_for_flag(const volatile bool *flag)
+{
+	uint64_t end = now_ms() + PATIENCE;
+
+	while (!*flag && now_ms() < end)
+		usleep(1000);
+	return *flag;
 }
 
 #ifdef __x86_64__

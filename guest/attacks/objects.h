@@ -35,11 +35,15 @@
 
 #define MM_SIZE			1024	/* where in mm_struct a pointer may be */
 #define TASK_WORDS		2048	/* of task_struct, at most */
+#define TASK_BEGIN		4096	/* as much of it as has its stack and memory */
 #define SIGHAND_SIZE		1024	/* begins with the lock; has all handlers */
 
 struct task;
 
 bool is_kernel_address(uint64_t value);
+
+/* Another process sets it, within seconds; or it has not. */
+bool wait_for_flag(const volatile bool *flag);
 
 /* Address of the first word from here on with this value, or 0. */
 uint64_t find_word(uint64_t from, size_t size, uint64_t value);
