@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Jump labels are patched by their entries, which are read-only, and the section looks
- * at nothing else. Two ways past that.
+ * at nothing else. Three ways past that.
  *
  * The entry may be one of the protection's own: who patches waits for a mutex that is made
  * to look held, and its entry is changed to that of a guard. Which way it goes is an
  * argument. Behind it the guard is off, and a forged entry is believed.
+ *
+ * Or to one of security_capable()'s, which asks nobody then: everybody is capable of all.
  *
  * Or the kernel is told that it still boots. Then it takes the way on which jumps are made
  * as ftrace and kprobes have theirs made: on the stack, and nobody asks whose they are.
@@ -23,6 +25,9 @@
 #define ENTRY_SIZE	sizeof(struct jump_entry)
 #define ENTRY_FLAGS	3UL
 #define GUARD_KEY	"kpkeys_pgtables_key"
+#define ACTIVE_KEY	"security_hook_active_capable_0"
+#define CAPABLE		"security_capable"
+#define CAPABLE_LENGTH	0x100
 #define ASKED		"arch_jump_label_transform_queue"
 #define ASKED_LENGTH	0x80
 #define EARLY		"jump_label_transform.constprop.0"
@@ -36,11 +41,11 @@ static struct {
 	unsigned int running;
 } jump;
 
-/* One of the guard's entries with its place in this function, by the kernel's own table. */
-static uint64_t find_guard(const char *function, size_t length)
+/* One of a key's entries with its place in this function, by the kernel's own table. */
+static uint64_t find_entry(const char *name, const char *function, size_t length)
 {
 	uint64_t at = ksymbol("__start___jump_table"), stop = ksymbol("__stop___jump_table");
-	uint64_t key = ksymbol(GUARD_KEY), from = ksymbol(function);
+	uint64_t key = ksymbol(name), from = ksymbol(function);
 	struct jump_entry entries[256];
 	size_t i, nr;
 
@@ -115,7 +120,7 @@ enum outcome jump_guard(void)
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
 	held_start(switch_over);
-	jump.guard = guarded ? find_guard(ASKED, ASKED_LENGTH) : 0;
+	jump.guard = guarded ? find_entry(GUARD_KEY, ASKED, ASKED_LENGTH) : 0;
 	if (!prepare() || (guarded && !jump.guard))
 		return broken("no static key, no room, no guard, or no place that can be patched");
 	if (guarded) {
@@ -143,6 +148,43 @@ enum outcome jump_guard(void)
 		held_ask();
 		held_settle();
 	}
+	held_stop();
+	clear_entry(jump.forged);
+	return outcome;
+}
+
+/* Who calls it may do nothing of the kind. */
+static enum outcome judge_capable(uint64_t entry)
+{
+	static const char name[] = "portcullis-lsm-label";
+
+	if (is_jump(entry_code(entry)))
+		return lost("security_capable() still asks");
+	if (sethostname(name, sizeof(name) - 1))
+		return lost("security_capable() asks nobody, and sethostname() is refused");
+	return won("security_capable() asks nobody any more: sethostname() by uid=%d is let through",
+		   getuid());
+}
+
+enum outcome lsm_label(void)
+{
+	const struct held_change way = { ASKED, ASKED_LENGTH, change_entry, held_is_never_over, NULL };
+	uint64_t entry = find_entry(ACTIVE_KEY, CAPABLE, CAPABLE_LENGTH);
+	enum outcome outcome;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("needs a second CPU");
+	held_start(switch_over);
+	if (!prepare() || !entry || !is_jump(entry_code(entry)))
+		return broken("no static key, or none of security_capable()'s that is on");
+	held_ask();
+	held_settle();
+	if (!turn(entry, &way))
+		return broken("nobody waited with the entry");
+	outcome = judge_capable(entry);
+	/* The next way that is asked for is the other one. */
+	if (outcome == WON)
+		turn(entry, &way);
 	held_stop();
 	clear_entry(jump.forged);
 	return outcome;
@@ -186,6 +228,11 @@ enum outcome jump_booting(void)
 }
 #else
 enum outcome jump_guard(void)
+{
+	return skipped("x86-64 only");
+}
+
+enum outcome lsm_label(void)
 {
 	return skipped("x86-64 only");
 }

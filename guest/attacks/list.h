@@ -132,6 +132,7 @@
 	X(filter_buffer,	"filter-buffer",	0)		\
 	X(jump_held,		"jump-held",		0)		\
 	X(jump_guard,		"jump-guard",		0)		\
+	X(lsm_label,		"lsm-label",		0)		\
 	X(jump_booting,		"jump-booting",		0)		\
 	X(ftrace_anybody,	"ftrace-anybody",	0)		\
 	X(jump_far,		"jump-far",		0)		\

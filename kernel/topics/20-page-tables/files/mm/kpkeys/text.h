@@ -112,13 +112,19 @@ static __always_inline bool is_builtin(const struct jump_entry *entry)
 	       !(at % sizeof(*entry));
 }
 
-/* The protection's own keys are among those that nothing switches after the start. */
-static __always_inline bool is_for_ever(const struct jump_entry *entry)
+/*
+ * Keys that nothing switches after the start: the protection's own, of what a section
+ * asks, and of which security modules there are.
+ */
+static __always_inline bool is_settled(unsigned long key)
 {
-	unsigned long key = (unsigned long)jump_entry_key(entry);
-
 	return kpkeys_processes_run && key >= (unsigned long)__start_ro_after_init &&
 	       key < (unsigned long)__end_ro_after_init;
+}
+
+static __always_inline bool is_for_ever(const struct jump_entry *entry)
+{
+	return is_settled((unsigned long)jump_entry_key(entry));
 }
 
 /* What is left to write, in words of the section: where to, what, how many bytes. */

@@ -364,20 +364,30 @@ static unsigned long place_of(const struct static_call_site *site)
 	return (unsigned long)&site->addr + site->addr;
 }
 
+static bool is_settled_site(const struct static_call_site *site)
+{
+	unsigned long key = (unsigned long)&site->key + site->key;
+
+	return key >= (unsigned long)__start_ro_after_init &&
+	       key < (unsigned long)__end_ro_after_init;
+}
+
 /* What runs once only is not the kernel's text for long. */
-static const struct static_call_site *site_in_text(void)
+static const struct static_call_site *site_in_text(bool settled)
 {
 	const struct static_call_site *site = __start_static_call_sites;
 
-	while (place_of(site) < CODE || place_of(site) >= (unsigned long)_etext)
-		site++;
-	return site;
+	for (; site < __stop_static_call_sites; site++)
+		if (place_of(site) >= CODE && place_of(site) < (unsigned long)_etext &&
+		    is_settled_site(site) == settled)
+			return site;
+	return NULL;
 }
 
 /* Where a task that waited says so; what is queued here is never written. */
 static void test_static_call_wants_a_site(struct kunit *test)
 {
-	const struct static_call_site *site = site_in_text();
+	const struct static_call_site *site = site_in_text(false);
 	unsigned long at = place_of(site);
 	bool tail;
 
@@ -390,11 +400,23 @@ static void test_static_call_wants_a_site(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tp_page->single.len, 0);
 }
 
+/* Which security modules are asked is settled when the kernel starts. */
+static void test_settled_call_stays(struct kunit *test)
+{
+	const struct static_call_site *site = site_in_text(true);
+
+	if (!site)
+		kunit_skip(test, "no static call with a key that is read-only after init");
+	KUNIT_EXPECT_FALSE(test, takes_call(place_of(site), RET_INSN_OPCODE));
+	KUNIT_EXPECT_FALSE(test, takes_call(place_of(site), CALL_INSN_OPCODE));
+	KUNIT_EXPECT_EQ(test, tp_page->single.len, 0);
+}
+
 /* Four bytes of what is patched are chosen by who says what is called. */
 static void test_static_call_leads_to_no_patch(struct kunit *test)
 {
 	unsigned long first = (unsigned long)__static_call_text_start, second = first + 8;
-	unsigned long site = place_of(site_in_text());
+	unsigned long site = place_of(site_in_text(false));
 	struct text_poke_loc other = { .disp = 8 };
 
 	KUNIT_EXPECT_TRUE(test, takes_jump_to(first, CODE));
@@ -498,6 +520,7 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_steps_are_in_order),
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	KUNIT_CASE(test_static_call_wants_a_site),
+	KUNIT_CASE(test_settled_call_stays),
 	KUNIT_CASE(test_static_call_leads_to_no_patch),
 #endif
 #endif

@@ -93,6 +93,11 @@ static __always_inline unsigned long place_of(unsigned long at)
 	return (unsigned long)_stext + (s32)(at - (unsigned long)_stext);
 }
 
+static __always_inline bool is_near_text(unsigned long at)
+{
+	return at + JMP32_INSN_SIZE > (unsigned long)_stext && at < (unsigned long)_etext;
+}
+
 /* Of what is kept. The kernel's own text is patched by its own table alone. */
 static __always_inline bool add_jump(bool ask)
 {
@@ -103,7 +108,8 @@ static __always_inline bool add_jump(bool ask)
 	kpkeys_keep(end, place_of(jump_entry_code(entry)));
 	kpkeys_keep(value, jump_entry_target(entry));
 	if ((is_builtin(entry) ? is_for_ever(entry) :
-				 !is_others(mapped_at(kpkeys_kept(end)))) &&
+				 (is_near_text(kpkeys_kept(end)) ||
+				  !is_others(mapped_at(kpkeys_kept(end))))) &&
 	    (ask || kpkeys_state.mode != KPKEYS_AUDIT))
 		return false;
 	len = jump_len(kpkeys_kept(end));
@@ -270,7 +276,8 @@ static __always_inline bool may_be_queued(bool tail)
 	if (is_trampoline(queued_at))
 		return tail;
 	site = site_at(queued_at);
-	return site && !(site_key(site) & STATIC_CALL_SITE_TAIL) == !tail;
+	return site && !(site_key(site) & STATIC_CALL_SITE_TAIL) == !tail &&
+	       !is_settled(site_key(site));
 }
 
 /* Of what is keyed. */
