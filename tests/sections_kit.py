@@ -87,11 +87,14 @@ end any_section
 empty callee
 empty other
 .data
-.globl some, kpkeys_pgtables_key, a_key
+.globl some, kpkeys_pgtables_key, a_key, settled_key, __start_ro_after_init, __end_ro_after_init
 .type some, @object
 .size some, 8
 some: .quad 0
+__start_ro_after_init:
 kpkeys_pgtables_key: .quad 0, 0
+settled_key: .quad 0, 0
+__end_ro_after_init:
 a_key: .quad 0, 0
 .text
 """
@@ -182,13 +185,16 @@ function alt_cb_patch_nops
 end alt_cb_patch_nops
 .data
 .balign 16
-.globl some, kpkeys_pgtables_key, a_key
+.globl some, kpkeys_pgtables_key, a_key, settled_key, __start_ro_after_init, __end_ro_after_init
 .type some, @object
 .type kpkeys_cpu, @object
 .size kpkeys_cpu, 64
 .size some, 8
 some: .quad 0
+__start_ro_after_init:
 kpkeys_pgtables_key: .quad 0, 0
+settled_key: .quad 0, 0
+__end_ro_after_init:
 a_key: .quad 0, 0
 .globl kpkeys_cpu
 kpkeys_cpu: .skip 64

@@ -138,7 +138,11 @@ def test_a_switch_inside_a_section_goes_both_ways(sections):
     .long 2b - .
     .quad a_key - .
 .popsection"""
-    assert set(sections(function(body))["f"].calls) == {"callee", "other"}
+    found = sections(function(body))["f"]
+    assert set(found.calls) == {"callee", "other"}
+    assert found.problems == ["a label that may be patched any time at f+0x17"]
+    settled = body.replace("a_key", "settled_key")
+    assert not sections(function(settled))["f"].problems
 
 
 ALTERNATIVE = """

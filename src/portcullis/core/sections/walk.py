@@ -112,6 +112,14 @@ class Walker:
             return [jump.target if jump.when_enabled else instruction.end]
         return [jump.target, instruction.end]
 
+    def is_settled(self, address: int) -> bool:
+        """Whether the key of the label at an address is read-only once the kernel has started.
+
+        Others are patched for whoever asks: on x86-64 the section then runs into int3.
+        """
+        start, end = (self.kernel.addresses.get(f"__{end}_ro_after_init", 0) for end in ("start", "end"))
+        return start <= self.kernel.jumps[address].key < end
+
     def is_leaf(self, function: Function) -> bool:
         """Whether it calls nothing and writes no register of the gate, in all of its code."""
         if function.start not in self._leaves:
@@ -245,13 +253,19 @@ class _Run:
             self._go(fixup, self._machine.after_fault(state))
         switched = self._walker.switched(instruction)
         if switched is not None:
-            for target in switched:
-                self._go(target, state)
+            self._switch(address, switched, state)
             return
         for patch in self._walker.patches(address, state.gate):
             self._go(patch, state)
         if not self._walker.is_replaced(address):
             self._run_image(instruction, state)
+
+    def _switch(self, address: int, targets: list[int], state: State) -> None:
+        """A label: while it is patched a section would run into what stands there meanwhile."""
+        if self._walker.is_open(state.gate) and not self._walker.is_settled(address):
+            self._problem("a label that may be patched any time", address)
+        for target in targets:
+            self._go(target, state)
 
     def _run_image(self, instruction: Instruction, state: State) -> None:
         """The instruction that the image has, and the call of the firmware that may be written over it."""

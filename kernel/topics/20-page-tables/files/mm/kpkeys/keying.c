@@ -14,7 +14,7 @@
 #include <trace/events/kpkeys.h>
 
 /* After the mapping has changed: whoever reads the new number forgets the old one. */
-static void count_keying(void)
+static noinline void count_keying(void)
 {
 	guard(kpkeys_hardened_pgtables)();
 	atomic64_inc(&kpkeys_state.keyings);
