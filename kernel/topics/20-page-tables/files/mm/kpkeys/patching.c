@@ -75,10 +75,12 @@ static struct range range_of(const struct module *mod, enum mod_mem_type type)
 	return (struct range) { start, start + mod->mem[type].size };
 }
 
-/* Where the record is waited for a lock. */
+/* Where the record is waited for a lock; and it is a whole one. */
 static bool is_record(const struct coming *each)
 {
-	return each >= coming.mods && each < coming.mods + ARRAY_SIZE(coming.mods);
+	unsigned long at = (unsigned long)each - (unsigned long)coming.mods;
+
+	return at < sizeof(coming.mods) && !(at % sizeof(*each));
 }
 
 static void set_coming(struct coming *each, const struct module *mod)
