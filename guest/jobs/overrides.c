@@ -2,7 +2,6 @@
 /* What the kernel does for a task by other credentials than the task's own. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/io_uring.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,8 @@
 
 #include "files.h"
 #include "ids.h"
+#include "uring.h"
 
-#define ENTRIES		4
 #define ROUNDS		50
 #define LAYERS		"/tmp/layers/"
 #define MERGED		LAYERS "merged/"
@@ -27,52 +26,7 @@
 
 /* ---- io_uring ---- */
 
-static struct uring {
-	int fd;
-	char *rings;
-	struct io_uring_sqe *entries;
-	struct io_uring_params params;
-} ring;
-
-static unsigned int *in_ring(unsigned int offset)
-{
-	return (unsigned int *)(ring.rings + offset);
-}
-
-static int open_ring(void)
-{
-	size_t size;
-
-	ring.fd = syscall(SYS_io_uring_setup, ENTRIES, &ring.params);
-	if (ring.fd < 0)
-		return -errno;
-	size = ring.params.cq_off.cqes + ring.params.cq_entries * sizeof(struct io_uring_cqe);
-	ring.rings = mmap(NULL, size + PAGE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd,
-			  IORING_OFF_SQ_RING);
-	ring.entries = mmap(NULL, ENTRIES * sizeof(*ring.entries), PROT_READ | PROT_WRITE,
-			    MAP_SHARED, ring.fd, IORING_OFF_SQES);
-	return ring.rings == MAP_FAILED || ring.entries == MAP_FAILED ? -errno : 0;
-}
-
-static int operate(const struct io_uring_sqe *entry)
-{
-	unsigned int *tail = in_ring(ring.params.sq_off.tail);
-	unsigned int *head = in_ring(ring.params.cq_off.head), slot;
-	struct io_uring_cqe *done;
-	int result;
-
-	slot = *tail & *in_ring(ring.params.sq_off.ring_mask);
-	ring.entries[slot] = *entry;
-	in_ring(ring.params.sq_off.array)[slot] = slot;
-	__atomic_store_n(tail, *tail + 1, __ATOMIC_RELEASE);
-	if (syscall(SYS_io_uring_enter, ring.fd, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) != 1)
-		return -errno;
-	slot = *head & *in_ring(ring.params.cq_off.ring_mask);
-	done = (struct io_uring_cqe *)(ring.rings + ring.params.cq_off.cqes) + slot;
-	result = done->res;
-	__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
-	return result;
-}
+static struct uring ring;
 
 /* Reads root's file with these credentials, here or in a worker: 0 or -errno. */
 static int open_secret(int personality, int flags)
@@ -81,7 +35,7 @@ static int open_secret(int personality, int flags)
 		.opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t)SECRET,
 		.open_flags = O_RDONLY, .personality = personality, .flags = flags,
 	};
-	int fd = operate(&entry);
+	int fd = uring_operate(&ring, &entry);
 
 	return fd < 0 ? fd : close(fd);
 }
@@ -99,19 +53,18 @@ static enum job_outcome use_personality(int personality)
 		if (may_read_secret())
 			return failed("round %d: the personality stays", i);
 	}
-	syscall(SYS_io_uring_register, ring.fd, IORING_UNREGISTER_PERSONALITY, NULL, personality);
+	uring_register(&ring, IORING_UNREGISTER_PERSONALITY, NULL, personality);
 	return open_secret(personality, 0) == -EINVAL ? passed() :
 	       failed("a personality that is gone is used");
 }
 
 enum job_outcome uring_personality(void)
 {
-	int err = open_ring(), personality;
+	int err = uring_open(&ring), personality;
 
 	if (err == -ENOSYS)
 		return skipped("the kernel has no io_uring");
-	personality = err ? err : syscall(SYS_io_uring_register, ring.fd,
-					  IORING_REGISTER_PERSONALITY, NULL, 0);
+	personality = err ?: uring_register(&ring, IORING_REGISTER_PERSONALITY, NULL, 0);
 	if (personality <= 0 || !make_secret() || !become_user())
 		return failed("no ring, or nobody to use it: %d", personality);
 	return use_personality(personality);
