@@ -118,11 +118,12 @@ uint64_t patched_entry(void);
 enum outcome patch_by_own_entry(bool (*store)(uint64_t addr, void *data, size_t len));
 
 /* setuid.c: the page cache of a root-owned setuid program, and one that writes its name (x86-64) */
-#define SETUID_PROGRAM	"/tmp/setuid-program"
+#define SETUID_PROGRAM	"/setuid-program"
 #define SETUID_TALKER	"/tmp/setuid-talker"
 void setuid_program_create(void);
 volatile char *setuid_program_map(uint64_t at);	/* read-only; at 0 anywhere */
 enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be written */
+enum outcome setuid_program_judge(int err);	/* by running it */
 
 /* out_of_scope.c: a file of root and of its group */
 void root_file_create(void);

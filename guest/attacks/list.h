@@ -74,6 +74,10 @@
 	X(group_list,		"group-list",		NEEDS_FILE)	\
 	X(inode_owner,		"inode-owner",		0)		\
 	X(page_cache_store,	"page-cache-store",	NEEDS_SETUID)	\
+	X(pipe_page,		"pipe-page",		NEEDS_SETUID)	\
+	X(fixed_buffer,		"fixed-buffer",		NEEDS_SETUID)	\
+	X(shared_mapping,	"shared-mapping",	NEEDS_SETUID)	\
+	X(crypto_page,		"crypto-page",		NEEDS_SETUID)	\
 	X(ptracer_cred,		"ptracer-cred",		NEEDS_SETUID)	\
 	X(task_mm,		"task-mm",		NEEDS_VICTIM)	\
 	X(user_ns_map,		"user-ns-map",		NEEDS_FILE)	\

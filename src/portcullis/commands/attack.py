@@ -47,7 +47,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Attacks; 1 when a verdict differs from what is expected."""
     machine = machine_of(options)
     try:
-        attacks = choose_attacks(known_attacks(workspace, machine), options.names)
+        attacks = choose_attacks(known_attacks(workspace, machine, options.lane), options.names)
     except ValueError as error:
         raise ToolError(str(error), "see: portcullis attack --list") from error
     if options.list:

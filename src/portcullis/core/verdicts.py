@@ -31,7 +31,7 @@ CLASSES = (
     "force",
 )
 FIELDS = {"name", "scope", "what", *MODES}
-TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends)}
+TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends), "page-cache"}
 # Some attacks aim at the user half of the tables, which exists only with page-table isolation.
 ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 
@@ -72,17 +72,17 @@ class Outcome:
         return self.verdict in self.expected.split(EITHER)
 
 
-def parse_attacks(text: str, arch: str = "x86", backend: str = "") -> tuple[Attack, ...]:
+def parse_attacks(text: str, arch: str = "x86", backend: str = "", lane: str = "") -> tuple[Attack, ...]:
     """Entries of an attacks.toml that exist on `arch`; raises ValueError that names the entry at fault.
 
-    `arches` lists the architectures of an attack (all); a table named after one, or after a backend, has the scope and
-    the verdicts that differ there.
+    `arches` lists the architectures of an attack (all); a table named after one, after a backend, or after the lane of
+    a study, has the scope and the verdicts that differ there.
     """
     try:
         entries = tomllib.loads(text).get("attack", [])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"attacks.toml: {error}") from error
-    attacks = tuple(_attack(entry, (arch, backend)) for entry in entries if arch in entry.get("arches", ARCHES))
+    attacks = tuple(_attack(entry, (arch, backend, lane)) for entry in entries if arch in entry.get("arches", ARCHES))
     names = [attack.name for attack in attacks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -90,7 +90,7 @@ def parse_attacks(text: str, arch: str = "x86", backend: str = "") -> tuple[Atta
     return attacks
 
 
-def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, str]) -> Attack:
+def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, ...]) -> Attack:
     where = f"attacks.toml: {entry.get('name', 'entry without a name')}"
     _look_for_unknown(entry, where)
     for table in where_it_runs:

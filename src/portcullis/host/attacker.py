@@ -31,11 +31,11 @@ MORE_TRIES = 9  # alone, of an attack that others may have been in the way of
 TIME_FOR_MORE = 300.0  # seconds, in which the last of them begins
 
 
-def known_attacks(workspace: Workspace, machine: Machine) -> tuple[Attack, ...]:
-    """The corpus and its verdicts on a machine; raises ToolError when its file is missing or broken."""
+def known_attacks(workspace: Workspace, machine: Machine, lane: str = "") -> tuple[Attack, ...]:
+    """The corpus and its verdicts on a machine with a lane's kernel; raises ToolError when its file is bad."""
     path = workspace.guest / "attacks.toml"
     try:
-        return parse_attacks(path.read_text(), machine.arch, backend_of(machine))
+        return parse_attacks(path.read_text(), machine.arch, backend_of(machine), lane)
     except FileNotFoundError as error:
         raise ToolError(f"{path} does not exist", "the checkout is not complete") from error
     except ValueError as error:

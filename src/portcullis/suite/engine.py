@@ -404,7 +404,7 @@ class Engine:
         return "passed", count_summary(found), str(boot.folder)
 
     def _attacks(self, case: Case) -> tuple[str, str, str]:
-        known = known_attacks(self.workspace, case.machine)
+        known = known_attacks(self.workspace, case.machine, case.lane)
         known = tuple(attack for attack in known if not case.only or case.only in attack.needs)
         attacks, left_out = choose_possible(known, case.machine, self.kernel(case))
         outcomes, boots = run_attacks(
