@@ -64,6 +64,14 @@ LANES = {
             "other designs beside it, by kpkeys_design=",
             kinds=(LAB, DESIGNS),
         ),
+        Lane(
+            "page-cache",
+            (*_SMALL, "page-cache"),
+            True,
+            "a study: cached pages of programs sealed as well",
+            ("x86",),
+            kinds=(*TESTED, "studies"),
+        ),
         Lane("debian", _SHIPPED, True, "Debian's own configuration", kinds=(), flavour="debian"),
         Lane("debian-cloud", _SHIPPED, True, "that of Debian's cloud kernel", kinds=(), flavour="debian-cloud"),
         Lane(

@@ -42,7 +42,7 @@ from portcullis.core.mail import strip_preamble
 from portcullis.core.versions import KernelVersion, VersionRange, parse_version
 
 PRODUCT = "product"
-KINDS = (PRODUCT, "tests", "attacks", "lab", "designs")  # in the order in which their topics apply
+KINDS = (PRODUCT, "tests", "attacks", "lab", "designs", "studies")  # in the order in which their topics apply
 IMPLIED = {"designs": ("lab",)}
 ALL = "all"  # architectures
 FILE = "topic.toml"

@@ -28,6 +28,7 @@ from portcullis.suite.jitgate import JITGATE
 from portcullis.suite.lab import LAB
 from portcullis.suite.luajit_counts import LUAJIT_COUNTS
 from portcullis.suite.matrix import arm64_matrix, wp_matrix, x86_matrix
+from portcullis.suite.studies import STUDIES
 from portcullis.suite.treeaudit import TREE_AUDIT
 from portcullis.suite.watch import WATCH
 from portcullis.suite.write_protect import BOCHS, WP, WP_LANES
@@ -408,6 +409,7 @@ CASES = (
     Case("counts-expected", "expected", "the same on x86-64", long=True),
     *JITGATE,
     *LUAJIT_COUNTS,
+    *STUDIES,
 )
 
 
