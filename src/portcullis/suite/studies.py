@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Cases of studies, which no part of the product is: with --full, and on kernels of their own."""
 
-from portcullis.suite.case import STRESS_TIME, Case, attacks, bench, boot
+from portcullis.suite.case import STRESS_TIME, Case, attacks, boot
 
 LANE = "page-cache"  # docs/page-cache.md
 RAM = "rootfstype=ramfs"  # by default the guest's files are in tmpfs, whose pages are not sealed
@@ -18,5 +18,4 @@ STUDIES = (
         timeout=STRESS_TIME,
     ),
     *attacks("page-cache-", lane=LANE, append=RAM, long=True),
-    bench("page-cache-bench", lane=LANE, append=RAM, long=True),
 )
