@@ -90,6 +90,7 @@ volatile char *vdso_replace(uint64_t page, int *err);
 void vdso_put_back(void);
 
 /* victim.c: another user's process with a secret */
+#define VICTIM_KEY	"victim"	/* in its session keyring, and says the secret */
 void victim_start(void);
 int victim_pid(void);
 uint64_t victim_phys(void);

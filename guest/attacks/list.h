@@ -61,6 +61,7 @@
 	X(live_cred,		"live-cred",		0)		\
 	X(live_caps,		"live-caps",		0)		\
 	X(live_user_ns,		"live-user-ns",		0)		\
+	X(live_keyring,		"live-keyring",		NEEDS_VICTIM)	\
 	X(init_user_ns,		"init-user-ns",		0)		\
 	X(cred_slot,		"cred-slot",		0)		\
 	X(current_task,		"current-task",		NEEDS_HELPER)	\

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Another user's process. Only it knows its secret; it confirms a guess. */
 #include <errno.h>
+#include <linux/keyctl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "attack.h"
@@ -38,6 +40,12 @@ static char *make_secret(void)
 	return secret;
 }
 
+static void keep_key(const char *secret)
+{
+	syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+	syscall(SYS_add_key, "user", VICTIM_KEY, secret, strlen(secret), KEY_SPEC_SESSION_KEYRING);
+}
+
 static void victim_main(int fd)
 {
 	char guess[SECRET_SIZE];
@@ -48,6 +56,7 @@ static void victim_main(int fd)
 		_exit(1);
 	map_program();
 	secret = make_secret();
+	keep_key(secret);
 	if (write(fd, &secret, sizeof(secret)) != sizeof(secret))
 		_exit(1);
 	while (read(fd, guess, sizeof(guess)) == sizeof(guess)) {
