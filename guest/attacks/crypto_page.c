@@ -5,7 +5,6 @@
  * the second the kernel waits for the process' mmap_lock, as long as that looks held.
  */
 #include <linux/if_alg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

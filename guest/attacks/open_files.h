@@ -9,7 +9,7 @@
 
 /*
  * The struct file of an open file, or 0: what this task has for it that is_it() says yes
- * to. Uses descriptors from FIRST_FD on.
+ * to. Descriptors 40 to 42 are this file's from then on.
  */
 uint64_t find_open_file(int fd, bool (*is_it)(uint64_t file, void *arg), void *arg);
 

@@ -56,7 +56,7 @@ enum outcome page_cache_store(void)
 
 /* ---- a pipe that has the page ---- */
 
-/* Where a pointer lies that leads to one whose first word is @value, or 0. */
+/* What one of the pointers there leads to, if that begins with this value; or 0. */
 static uint64_t find_leading_to(uint64_t from, int nr, uint64_t value)
 {
 	uint64_t words[PIPE_WORDS];
