@@ -185,6 +185,12 @@ def test_an_architecture_has_its_own_attacks_and_verdicts():
     assert attack.expected == {"off": "LANDED", "audit": "BLOCKED", "enforce": "BLOCKED"}
 
 
+def test_the_lane_of_a_study_has_verdicts_of_its_own():
+    text = ATTACKS.replace('enforce = "BLOCKED"', 'enforce = "LANDED"\npage-cache = { enforce = "BLOCKED" }', 1)
+    verdicts = [parse_attacks(text, lane=lane)[0].expected["enforce"] for lane in ("default", "page-cache")]
+    assert verdicts == ["LANDED", "BLOCKED"]
+
+
 def test_a_backend_has_its_own_scope_and_verdicts():
     table = 'wp = { scope = "out", audit = "LANDED", enforce = "LANDED" }\n'
     text = ATTACKS.replace('what = "w"\n', 'what = "w"\n' + table, 1)

@@ -8,6 +8,7 @@ from typing import Any
 
 from portcullis.core.arches import ARCHES
 from portcullis.core.ktap import strip_printk
+from portcullis.core.lanes import LANES
 from portcullis.core.machine import BACKENDS, MODES, Machine
 from portcullis.core.needs import Config, lacking, unknown_needs
 
@@ -31,7 +32,8 @@ CLASSES = (
     "force",
 )
 FIELDS = {"name", "scope", "what", *MODES}
-TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends), "page-cache"}
+STUDIES = {lane.name for lane in LANES.values() if "studies" in lane.kinds}
+TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends), *STUDIES}
 # Some attacks aim at the user half of the tables, which exists only with page-table isolation.
 ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 
