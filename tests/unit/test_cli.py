@@ -39,7 +39,6 @@ def test_an_unknown_command_is_status_2(capsys):
         (["build", "what"], "not a make variable"),
         (["build", "ARCH=mips"], "mips is not supported"),
         (["attack", "nope"], "unknown attack 'nope'"),
-        (["test", "-k", "nothing-like-this"], "no test matches"),
         (["boot", "--arch", "arm64", "--backend", "wp"], "arm64 has no backend wp"),
         (["bench", "--arch", "arm64", "--backend", "pks"], "arm64 has no backend pks"),
         (["attack", "--list", "--arch", "arm64", "--backend", "wp"], "arm64 has no backend wp"),

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from fakes import make_program
-from portcullis.core.jitgate import VARIANTS, guest_options, opening_rows, problems_of_guest, read_ctest, read_openings
+from kit.jit import has_user_keys
+from portcullis.core.jitgate import guest_options, opening_rows, problems_of_guest, read_ctest, read_openings
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.machine import Machine
 from portcullis.host.jitgate import Jitgate
 from portcullis.host.process import Commands
 from portcullis.host.workspace import Workspace
-from portcullis.suite.jitgate import JITGATE, has_user_keys
 
 ROOT = Path(__file__).parents[2]
 CTEST = """\
@@ -59,10 +59,6 @@ def test_a_guest_with_keys_must_use_them():
 def test_only_foreign_guests_need_a_cross_compiler():
     assert not any("aarch64" in option for option in guest_options("x86", "x86_64"))
     assert "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc" in guest_options("arm64", "x86_64")
-
-
-def test_every_case_has_a_build_and_the_other_way_round():
-    assert {case.name for case in JITGATE if case.kind == "jit"} == set(VARIANTS)
 
 
 def test_which_machines_have_keys_for_programs():

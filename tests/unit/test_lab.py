@@ -3,10 +3,10 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
+from madeup import DATA, ROWS, SOURCE, cycles, made_up, profile_text, result
 from portcullis.core.machine import kernel_command_line
 from portcullis.lab.jobs import (
     BENCHMARKS,
@@ -21,37 +21,9 @@ from portcullis.lab.jobs import (
 )
 from portcullis.lab.pricing import overhead, price, solve_overhead, solve_time
 from portcullis.lab.profile import PRICED, parse_profile, priced_counts
-from portcullis.lab.published import Counted, as_in_source, compare, parse_published, settle
+from portcullis.lab.published import Counted, as_in_source, compare, settle
 from portcullis.lab.results import Region, Result, Round, dump_result, load_result, rounds_of, why_not_to_price
 from portcullis.lab.tables import make_table
-
-DATA = Path(__file__).parents[2] / "src/portcullis/data"
-ROWS = parse_published((DATA / "published.toml").read_text())
-SOURCE = 'source = "a paper"\nurl = "https://example.org/"\n'
-
-
-def profile_text(arch="arm64", mhz=1000, **costs):
-    """A profile in which everything is free but what is given."""
-    text = f'name = "made-up"\ntitle = "A CPU"\narch = "{arch}"\n[clock]\nmhz = {mhz}\n{SOURCE}'
-    for event in PRICED[arch]:
-        default = 'within = "instructions"\n' + SOURCE if event == "added_instructions" else cycles(0)
-        given = costs.get(event, default)
-        text += f"[cost.{event}]\n{given}\n"
-    return text
-
-
-def cycles(low, high=None):
-    return f'low = {low}\nhigh = {high or low}\nunit = "cycles"\n{SOURCE}'
-
-
-def made_up(**costs):
-    return parse_profile(profile_text(**costs), [row.id for row in ROWS])
-
-
-def result(design="portcullis", regions=None, guest=None, variant="", arch="arm64"):
-    counted = {name: Region(1, (Round({}, counters),)) for name, counters in (regions or {}).items()}
-    guest = {"fork-h0": {"pages_keyed": 3}} if guest is None else guest
-    return Result("a-job", arch, design, variant, {}, {}, "", counted, guest)
 
 
 # --- results -----------------------------------------------------------------------------------------------

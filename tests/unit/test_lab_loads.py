@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kit.lab import KERNBENCH_GCC, benchmarks, lab_job
 from portcullis.core.cpio import directory, regular
 from portcullis.core.lanes import LANES
 from portcullis.core.machine import DESIGNS, Machine, kernel_command_line
@@ -13,7 +14,6 @@ from portcullis.errors import ToolError
 from portcullis.host.compile_kit import AT_ONCE, libraries, makefile, sources, with_folders
 from portcullis.host.process import Commands
 from portcullis.lab.jobs import BENCHMARKS
-from portcullis.suite.lab import KERNBENCH_GCC, LAB, benchmarks, lab_job
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,17 +47,6 @@ def test_a_job_of_the_lab_has_options_before_names():
     assert lab_job(("fork-h0", "touch"), size=32) == "lab,size=32,fork-h0,touch"
 
 
-@pytest.mark.parametrize("design", DESIGNS)
-def test_each_design_is_run_and_must_say_so(design):
-    case = next(case for case in LAB if case.name == f"arm64-lab-{design}")
-    assert case.long
-    if design == "portcullis":  # it needs no kernel that knows others
-        assert case.lane == "lab" and case.machine.design is None
-    else:
-        assert case.lane == "lab-designs" and case.machine.design == design
-        assert any(pattern.endswith(f"design {design}") for pattern in case.console)
-
-
 def test_folders_come_before_what_is_in_them():
     names = [entry.name for entry in with_folders([regular("a/b/c", b""), regular("a/d", b"")])]
     assert names == ["a", "a/b", "a/b/c", "a/d"]
@@ -83,8 +72,6 @@ def test_make_compiles_files_of_the_same_name_to_different_objects():
 
 def test_only_the_job_with_gcc_needs_its_guest():
     assert [each.name for each in BENCHMARKS.values() if each.compiler == "gcc"] == [KERNBENCH_GCC]
-    quick = [case for case in LAB if case.machine.job.startswith("lab,size=")]
-    assert quick and not any(KERNBENCH_GCC in case.machine.job.split(",") for case in quick)
 
 
 @pytest.mark.parametrize("folder", ["lib", "usr/lib"])

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from fakes import FAKE_QEMU, make_program, make_workspace
+from kit.lab import barriers_kept
 from labfixture import results
 from portcullis.cli import main
 from portcullis.commands import labbench
@@ -24,7 +25,6 @@ from portcullis.lab.page import make_page
 from portcullis.lab.plots import Bar, Span, curves, decades, ranges, stacked, steps
 from portcullis.lab.results import Region, Round
 from portcullis.lab.text import nanoseconds, percent
-from portcullis.suite.lab import barriers_kept
 
 
 @pytest.fixture(scope="module")

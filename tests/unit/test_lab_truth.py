@@ -5,9 +5,9 @@ import re
 from dataclasses import replace
 
 import pytest
-from test_lab import ROWS, SOURCE, cycles, made_up, profile_text, result
 
 from labfixture import results
+from madeup import ROWS, SOURCE, cycles, made_up, profile_text, result
 from portcullis.cli import main
 from portcullis.commands import labbench
 from portcullis.commands.report import markdown

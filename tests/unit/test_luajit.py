@@ -10,7 +10,6 @@ from portcullis.host import luajit as module
 from portcullis.host import luajit_tests, sourcepackage
 from portcullis.host.process import Commands, Finished
 from portcullis.host.workspace import Workspace
-from portcullis.suite.jitgate import JITGATE, layout_of_case
 
 OLD, NEW = "2.1.0~beta3+git20220320+dfsg-4.1+deb12u1", "2.1.0+openresty20260824-1~exp1"
 RECORDS = f"Package: luajit\nVersion: {OLD}\n\nPackage: luajit\nVersion: {NEW}\n"
@@ -167,9 +166,3 @@ def test_what_our_program_says_is_judged(workspace, monkeypatch, tmp_path, said,
     monkeypatch.setattr(module.LuaJit, "tests", lambda self, variant, arch: tmp_path)
     outcome = luajit_tests.LuaJitTests(module.LuaJit(workspace, Said())).program("jitgate")
     assert outcome.problems == ([problem] if problem else [])
-
-
-def test_cases_name_a_layout():
-    cases = [case for case in JITGATE if case.kind.startswith("luajit")]
-    assert cases and all(layout_of_case(case.name) in core.LAYOUTS for case in cases)
-    assert {layout_of_case(case.name) for case in cases} == set(core.LAYOUTS)

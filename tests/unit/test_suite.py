@@ -1,41 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The table of test cases, how boots are judged, and the reports."""
+"""How boots are judged, what is printed of tests, and mutation."""
 
-from itertools import combinations, product
 from pathlib import Path
-from unittest.mock import create_autospec
-from xml.etree import ElementTree
 
 import pytest
 
 from fakes import TOPICS
-from portcullis.core.machine import Machine, backend_of
+from kit.case import Case, boot
+from kit.checks import problems_of_boot, problems_of_kselftest, problems_of_panic, shorten
+from portcullis.core.machine import Machine
 from portcullis.core.results import DIED, parse_results
 from portcullis.core.topics import Selection, choose_topics, parse_topics
 from portcullis.core.versions import KernelVersion
-from portcullis.host.builder import BuildOptions
 from portcullis.host.hardening import read_topics
+from portcullis.host.mutation import Droppable, Mutation, droppable, markdown, mutations, shown
+from portcullis.host.testing import Row, failures, summary_line
 from portcullis.host.workspace import Workspace
-from portcullis.suite.case import NO_KEYS_THERE, SWITCHED_OFF, Case, boot
-from portcullis.suite.cases import ATTACKS, BENCH, BOOTS, CASES, LANES, choose_cases
-from portcullis.suite.checks import problems_of_boot, problems_of_kselftest, problems_of_panic, shorten
-from portcullis.suite.engine import Engine, Row
-from portcullis.suite.matrix import (
-    ARM64_PAGING,
-    CPUS,
-    PAGING,
-    SPREAD,
-    WP_MODES,
-    WP_PAGING,
-    WP_SPREAD,
-    arm64_spots,
-)
-from portcullis.suite.mutate import Droppable, Mutation, droppable, markdown, mutations, shown
-from portcullis.suite.report import failures, summary_line, write_junit
 
 ROOT = Path(__file__).parents[2]
 
-CASE = Case("c", "boot", "w", machine=Machine(job="check"), console=("hardened: mode enforce",))
+CASE = Case("c", "w", machine=Machine(job="check"), console=("hardened: mode enforce",))
 CONSOLE = "kpkeys: page tables hardened: mode enforce, 9 pages\n"
 GOOD = "KTAP version 1\nok 1 - checker\n1..1\n#done 0\n"
 
@@ -48,7 +32,7 @@ def test_a_good_boot_has_no_problem():
     assert problems() == []
 
 
-PANIC = Case("p", "panic", "w", machine=Machine(job="watch,panic"), console=("syncing: oh",), results=("ok 1 - about",))
+PANIC = Case("p", "w", machine=Machine(job="watch,panic"), console=("syncing: oh",), results=("ok 1 - about",))
 PANICKED = "kpkeys: violation: oh\nKernel panic - not syncing: oh\nCall Trace:\n"
 
 
@@ -75,7 +59,7 @@ def test_a_boot_that_has_to_panic_and_does_not_is_a_problem(arguments, expected)
 
 
 def test_linux_own_tests_must_say_that_they_tested():
-    case = Case("k", "kselftest", "w", machine=Machine(job="run,pac"), results=("pass:7 fail:0",))
+    case = Case("k", "w", machine=Machine(job="run,pac"), results=("pass:7 fail:0",))
     good = "KTAP version 1\n# pac: # Totals: pass:7 fail:0\nok 1 - pac\n1..1\n#done 0\n"
     assert problems_of_kselftest(case, parse_results(good), good) == []
     fewer = good.replace("pass:7", "pass:6")
@@ -106,12 +90,12 @@ def test_each_kind_of_problem_is_seen(arguments, expected):
 
 
 def test_kunit_failures_on_the_console_count():
-    case = Case("k", "boot", "w", machine=Machine(job="kunit", kunit=True))
+    case = Case("k", "w", machine=Machine(job="kunit", kunit=True))
     assert any("restore" in problem for problem in problems(console="    not ok 2 restore\n", case=case))
 
 
 def test_a_kunit_run_that_is_cut_short_counts():
-    case = Case("k", "boot", "w", machine=Machine(job="kunit", kunit=True))
+    case = Case("k", "w", machine=Machine(job="kunit", kunit=True))
     whole = "KTAP version 1\n1..1\n    KTAP version 1\n    1..2\n    ok 1 a\n    ok 2 b\nok 1 s\n"
     assert problems(console=whole, case=case) == []
     assert any(
@@ -124,65 +108,6 @@ def test_many_problems_are_shortened():
     assert shorten([str(number) for number in range(20)]).endswith("and 12 more")
 
 
-def test_names_are_unique_and_lanes_are_built_before_they_boot():
-    names = [case.name for case in CASES]
-    assert len(names) == len(set(names))
-    built = {(case.arch, case.lane) for case in CASES if case.kind == "build"}
-    assert {(case.arch, case.lane) for case in CASES if case.kind in ("boot", "attacks", "bench", "nops")} <= built
-
-
-def test_the_default_matrix_covers_every_pair_that_matters():
-    values = [("enforce", "audit", "off"), tuple(PAGING), (True, False), (1, 2, 4)]
-    for left, right in combinations(range(3), 2):
-        wanted = {(a, b) for a in values[left] for b in values[right]}
-        assert {(spot[left], spot[right]) for spot in SPREAD} >= wanted
-    for mode in values[0]:
-        assert {spot[3] for spot in SPREAD if spot[0] == mode} == {1, 2, 4}
-
-
-def test_the_arm64_matrix_has_each_kernel_mode_and_number_of_cpus_and_every_pair():
-    spots = arm64_spots()
-    modes = ("off", "audit", "enforce", "nopoe")
-    assert {(spot[0], spot[1], spot[3]) for spot in spots} == set(product(modes, ARM64_PAGING, CPUS))
-    axes = (modes, tuple(ARM64_PAGING), (True, False), CPUS)
-    for left, right in combinations(range(4), 2):
-        assert {(spot[left], spot[right]) for spot in spots} == set(product(axes[left], axes[right]))
-    cases = [case for case in CASES if case.name.startswith("arm64-matrix-")]
-    assert len(cases) == len(spots) and all(case.long for case in cases)
-    assert {(case.lane, case.machine.pks) for case in cases} == set(product(ARM64_PAGING.values(), (True, False)))
-    assert {case.console for case in cases if not case.machine.pks} == {(NO_KEYS_THERE,)}
-
-
-def test_write_protection_runs_what_keys_run():
-    machine = Case("w", "boot", "w").machine
-    names = {case.name for case in CASES if case.arch == machine.arch}
-    own = [case for case in (*BOOTS, *LANES, *BENCH, *ATTACKS) if case.machine.mode != "off"]
-    assert {f"wp-{case.name}" for case in own} <= names
-    for case in CASES:
-        if case.name.startswith("wp-") and case.kind in ("boot", "bench", "attacks"):
-            backend = backend_of(case.machine)
-            said = SWITCHED_OFF if backend == "none" else rf"backend {backend},"
-            assert any(said in pattern for pattern in case.console) or case.console == (NO_KEYS_THERE,)
-    cases = [case for case in CASES if case.name.startswith("wp-matrix-")]
-    assert {backend_of(case.machine) for case in cases} == {"wp"}
-    assert sum(not case.long for case in cases) == len(WP_SPREAD)
-
-
-def test_the_default_matrix_of_write_protection_covers_every_pair_that_matters():
-    values = [WP_MODES, tuple(WP_PAGING), (True, False)]
-    for left, right in combinations(range(3), 2):
-        wanted = set(product(values[left], values[right]))
-        assert {(spot[left], spot[right]) for spot in WP_SPREAD} >= wanted
-    for mode in WP_MODES:
-        assert {spot[3] for spot in WP_SPREAD if spot[0] == mode} == set(CPUS)
-
-
-def test_the_matrix_has_a_cpu_without_keys():
-    cases = [case for case in CASES if case.name.startswith("matrix-") and "nopks" in case.name]
-    assert {case.console for case in cases if case.machine.mode != "off"} == {(NO_KEYS_THERE,)}
-    assert {backend_of(case.machine) for case in cases} == {"none"}
-
-
 def test_the_wrong_backend_is_seen():
     case = boot("b", "w", "check", backend="wp")
     line = "kpkeys: page tables hardened: mode enforce, backend {}, 9 boot tables\n"
@@ -190,19 +115,6 @@ def test_the_wrong_backend_is_seen():
     assert problems(console=line.format("wp") + extra, case=case) == []
     assert len(problems(console=line.format("pks") + extra, case=case)) == 1
     assert len(problems(console=line.format("wp"), case=case)) == 2
-
-
-def test_choosing_cases():
-    assert all(not case.long for case in choose_cases())
-    assert len(choose_cases(full=True)) == len(CASES)
-    assert [case.name for case in choose_cases("kunit or s3")] == ["kunit", "s3"]
-    assert not any("matrix" in case.name for case in choose_cases("not matrix"))
-    assert [case.name for case in choose_cases("kasan-check")] == ["kasan-check"]
-    with pytest.raises(ValueError, match="no test matches"):
-        choose_cases("nothing-like-this")
-    for word in ("kunit and not wp", "(kunit or s3)", "s3 or not (wp or pti)"):
-        with pytest.raises(ValueError, match="no name has .* in it: join words by ' or '"):
-            choose_cases(word)
 
 
 ROWS = [Row("a", "passed", 1.0, ""), Row("b", "failed", 2.0, "why", "/log"), Row("c", "skipped", 0.0, "no")]
@@ -215,13 +127,6 @@ def test_failures_are_said_again():
 def test_summary_line():
     assert summary_line(ROWS[:2]) == "1 passed, 1 failed"
     assert summary_line(ROWS) == "1 passed, 1 failed, 1 skipped"
-
-
-def test_junit(tmp_path):
-    pytest.importorskip("junitparser")
-    write_junit(ROWS, tmp_path / "r.xml")
-    suite = ElementTree.parse(tmp_path / "r.xml").getroot().find("testsuite")
-    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "1", "1")
 
 
 def test_evidence_does_not_name_folders_of_the_machine():
@@ -237,24 +142,38 @@ def test_a_hook_that_nobody_misses_stands_out():
     assert "| b.patch | **nothing noticed** |" in text
 
 
-def test_a_mutation_is_what_its_cases_say(monkeypatch, tmp_path):
-    engine = create_autospec(Engine)
-    engine.return_value.run_case.return_value = Row("kunit", "failed", 1.0, "not ok: a test")
-    monkeypatch.setattr("portcullis.suite.mutate.Engine", engine)
-    dropped = Droppable("common/0100-first", ("kunit",), "common/0100-first", (), False)
-    (found,) = mutations(Workspace(tmp_path, tmp_path), BuildOptions(), [dropped])
+def test_a_mutation_is_what_its_tests_say():
+    asked = []
+
+    def run(words):
+        asked.append(words)
+        return [Row("boot-enforce", "passed", 1.0, ""), Row("kunit", "failed", 1.0, "not ok: a test")]
+
+    dropped = Droppable("common/0100-first", ("boot-enforce", "kunit"), "common/0100-first", (), False)
+    (found,) = mutations([dropped], run)
     assert (found.noticed, found.evidence) == ("kunit fails", "not ok: a test")
-    engine.return_value.kernel.assert_called_once_with(next(case for case in CASES if case.name == "kunit"))
+    assert {"--leave-out=common/0100-first", "--name=boot-enforce", "--name=kunit", "--exitfirst"} <= set(asked[0])
 
 
-def test_each_hook_has_a_row_and_a_test():
+@pytest.mark.parametrize(
+    ("rows", "noticed", "evidence"),
+    [
+        ([Row("kunit", "failed", 1.0, "no image", built=False)], "does not build", "no image"),
+        ([Row("kunit", "passed", 1.0, "")], "", "kunit still passed"),
+        ([Row("kunit", "skipped", 1.0, "")], "", "not all of kunit ran"),
+        ([], "", "not all of kunit ran"),
+    ],
+)
+def test_how_a_mutation_is_judged(rows, noticed, evidence):
+    (found,) = mutations([Droppable("a-topic", ("kunit",), "", ("a-topic",), True)], lambda _: rows)
+    assert (found.noticed, found.evidence) == (noticed, evidence)
+
+
+def test_each_hook_has_a_row():
     topics = read_topics(Workspace(ROOT, ROOT))
     noted = (ROOT / "docs/mutation.md").read_text()
-    names = {case.name for case in CASES}
     hooks = [hook for topic in topics for hook in topic.hooks if not hook.untested]
     assert [hook.id for hook in hooks if f"| {hook.id} " not in noted] == []
-    assert [hook.id for hook in hooks if not set(hook.tests) <= names] == []
-    assert [topic.name for topic in topics if not set(topic.tests) <= names] == []
 
 
 def test_hooks_and_topics_are_dropped_by_a_part_of_their_names():

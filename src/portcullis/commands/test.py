@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Proves it: style, unit tests, hooks, builds, boots, attacks, counted costs.
 
-One row per test with its time; the last line is `N passed, N failed`. --full adds the whole boot matrix and the KASAN
-kernel. --mutate drops one hook or topic at a time and looks whether its test notices (long).
+One row per test with its time; the last line is `N passed, N failed`. Tests are pytest's. --full adds the long ones:
+the whole boot matrix, the debug kernels. --mutate drops one hook or topic at a time and looks whether its test notices
+(long).
 
 examples:
   ./portcullis test
-  ./portcullis test -k 'attacks or boot-enforce'
+  ./portcullis test boot-enforce kunit
+  ./portcullis test -k 'attacks and not arm64'
+  ./portcullis test --last-failed
   ./portcullis test --full --junit results.xml
 """
 
@@ -21,17 +24,28 @@ from portcullis.core.topics import KINDS, Selection
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder
 from portcullis.host.hardening import topics_for
+from portcullis.host.mutation import Droppable, Mutation, droppable, markdown, mutations
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, seconds, table
+from portcullis.host.testing import (
+    UNIT,
+    Printer,
+    Row,
+    failures,
+    find_tests,
+    print_row,
+    run_tests,
+    summary_line,
+    workers,
+)
 from portcullis.host.workspace import Workspace, write_whole
-from portcullis.suite.cases import CASES, choose_cases
-from portcullis.suite.engine import Engine, Row
-from portcullis.suite.mutate import Droppable, Mutation, droppable, markdown, mutations
-from portcullis.suite.report import failures, print_row, summary_line, write_junit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the arguments."""
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="a test, or a file or folder below tests/, by its name (all)"
+    )
     parser.add_argument("--full", action="store_true", help="the whole matrix and the long lanes too")
     parser.add_argument(
         "--mutate",
@@ -43,9 +57,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="expression",
         default="",
         metavar="EXPR",
-        help="words joined by ' or '; 'not WORD' excludes; with --mutate names of hooks or topics, or parts of them",
+        help="parts of names, with and, or, not; with --mutate (parts of) names of hooks or topics, joined by ' or '",
     )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit file")
+    parser.add_argument("--last-failed", action="store_true", help="only what failed when it last ran")
+    parser.add_argument("--durations", type=int, metavar="N", help="also list the N slowest tests")
     parser.add_argument("--list", action="store_true", help="list the tests, or with --mutate the hooks and topics")
     parser.add_argument(
         "-j",
@@ -65,37 +81,50 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Runs the tests; 1 when one failed."""
     if options.mutate:
         return _mutate(workspace, options)
-    try:
-        cases = choose_cases(options.expression, options.full)
-    except ValueError as error:
-        raise ToolError(str(error), "see: portcullis test --list") from error
+    words = _words(options)
+    tests = find_tests(workspace, words)
     if options.list:
-        return _list(options)
-    rows: list[Row] = []
+        return _list(workspace, options, words)
+    if not tests:
+        raise ToolError("no test matches", "see: portcullis test --list; long ones run with --full or by their names")
+    printer = Printer(sum(test.name.startswith(UNIT) for test in tests))
     started = time.monotonic()
-    try:
-        for row in Engine(workspace, build_options(options)).run(cases):
-            rows.append(row)
-            if not options.json:
-                print_row(row)
-    finally:
-        if options.junit:
-            write_junit(rows, options.junit)
+    more = [f"--junitxml={options.junit.resolve()}"] if options.junit else []
+    shown = (lambda _: None) if options.json else printer.show
+    rows = run_tests(workspace, [*words, *more], workers(len(tests), options.jobs), shown)
     if options.json:
         print_json({"tests": [asdict(row) for row in rows], "summary": summary_line(rows)})
     else:
-        print_line(f"{len(rows)} tests in {seconds(time.monotonic() - started)}")
-        for row in failures(rows):
-            print_row(row)
-        print_line(summary_line(rows))
+        _print_end(rows, time.monotonic() - started, options.durations or 0)
     return 1 if any(row.state == "failed" for row in rows) else 0
 
 
-def _list(options: argparse.Namespace) -> int:
+def _print_end(rows: list[Row], took: float, durations: int) -> None:
+    for row in sorted(rows, key=lambda row: -row.seconds)[:durations]:
+        print_line(f"slow    {row.name:34}{seconds(row.seconds):>12}")
+    print_line(f"{len(rows)} tests in {seconds(took)}")
+    for row in failures(rows):
+        print_row(row)
+    print_line(summary_line(rows))
+
+
+def _words(options: argparse.Namespace) -> list[str]:
+    """For pytest."""
+    words = [f"--name={name}" for name in options.names]
+    words += ["-k", options.expression] if options.expression else []
+    words += ["--full"] if options.full else []
+    words += ["--last-failed", "--last-failed-no-failures=none"] if options.last_failed else []
+    words += [f"--tree={options.tree.resolve()}"] if options.tree else []
+    return [*words, f"--kernel={options.kernel}", f"--build-jobs={options.jobs}"]
+
+
+def _list(workspace: Workspace, options: argparse.Namespace, words: list[str]) -> int:
+    """The tests that words choose, long ones too."""
+    tests = [test for test in find_tests(workspace, [*words, "--full"]) if not test.name.startswith(UNIT)]
     if options.json:
-        print_json({"tests": [{"name": case.name, "what": case.what, "full": case.long} for case in CASES]})
+        print_json({"tests": [{"name": test.name, "what": test.what, "full": test.long} for test in tests]})
     else:
-        table("", ("test", "what", "runs"), [(c.name, c.what, "--full" if c.long else "") for c in CASES])
+        table("", ("test", "what", "runs"), [(each.name, each.what, "--full" if each.long else "") for each in tests])
     return 0
 
 
@@ -119,7 +148,8 @@ def _mutate(workspace: Workspace, options: argparse.Namespace) -> int:
         return _list_droppable(dropped, options)
     rows: list[Mutation] = []
     folder = workspace.log_folder("mutate")
-    for row in mutations(workspace, build, dropped):
+    words = _words(options)
+    for row in mutations(dropped, lambda more: run_tests(workspace, [*words, *more], 1, lambda _: None)):
         rows.append(row)
         if not options.json:
             state = "passed" if row.noticed else "failed"

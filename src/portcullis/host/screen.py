@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console
 from rich.status import Status
@@ -16,6 +17,12 @@ from rich.text import Text
 _err = Console(stderr=True, highlight=False, soft_wrap=True)
 QUIET_INTERVAL = 15.0  # seconds between progress lines when stderr is not a terminal, or has a live line already
 _live = threading.Lock()  # held by the step that has the live line
+
+
+def show_on(stream: TextIO | None) -> None:
+    """Messages and progress go to this stream from now on, as plain lines."""
+    _err.file = stream or sys.stderr
+    _err._force_terminal = False
 
 
 def say(text: str) -> None:

@@ -63,14 +63,15 @@ def default_workspace(cache: str | None) -> Workspace:
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Holds a lock file; waits (and says so) while another portcullis holds it."""
+def locked(path: Path, quietly: bool = False) -> Iterator[None]:
+    """Holds a lock file; waits (and says so, if not quietly) while another portcullis holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another portcullis that uses {path.with_suffix('')}")
+            if not quietly:
+                say(f"waiting for another portcullis that uses {path.with_suffix('')}")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
