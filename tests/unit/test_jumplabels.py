@@ -4,11 +4,13 @@
 import struct
 
 import pytest
+from elftools.elf.enums import ENUM_E_MACHINE
 
 from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image
 from portcullis.core.jumplabels import Site, problems_of_sites, sites_of_key
 
 TEXT, TABLE, KEY = 0x1000, 0x2000, 0x3000
+MAGIC = b"\x7fELF\x02\x01\x01"
 NOP5 = bytes.fromhex("0f1f440000")
 NOP2 = bytes.fromhex("6690c3c3c3")
 JUMP = bytes.fromhex("e910000000")
@@ -21,27 +23,23 @@ def entry(index: int, code: int, key: int, flags: int = 0) -> bytes:
     return struct.pack("<iiq", code - place, 0, (key | flags) - (place + 8))
 
 
-def make_image(codes: list[bytes], keys: list[int], machine: int = EM_X86_64) -> bytes:
+def make_image(codes: list[bytes], keys: list[int], machine: str = EM_X86_64) -> bytes:
     text = b"".join(codes)
     table = b"".join(entry(index, TEXT + 5 * index, key, index & 1) for index, key in enumerate(keys))
     strings = b"\0the_key\0__start___jump_table\0__stop___jump_table\0"
     values = {1: KEY, 9: TABLE, 30: TABLE + len(table)}
     symbols = b"".join(struct.pack("<I4xQQ", name, value, 0) for name, value in values.items())
-    blobs = [(1, 6, TEXT, text, 0), (1, 2, TABLE, table, 0), (3, 0, 0, strings, 0), (2, 0, 0, symbols, 2)]
-    body, headers = b"", b""
-    for kind, flags, address, blob, link in blobs:
-        headers += struct.pack("<IIQQQQIIQQ", 0, kind, flags, address, 64 + len(body), len(blob), link, 0, 0, 0)
+    blobs = [(1, 6, TEXT, text, 0, 0), (1, 2, TABLE, table, 0, 0), (3, 0, 0, strings, 0, 0), (2, 0, 0, symbols, 2, 24)]
+    body, sections, segments = b"", b"", b""
+    start = 64 + 56 * 2  # behind the headers of the file and of the two segments
+    for kind, flags, address, blob, link, each in blobs:
+        at = start + len(body)
+        sections += struct.pack("<IIQQQQIIQQ", 0, kind, flags, address, at, len(blob), link, 0, 0, each)
+        segments += struct.pack("<IIQQQQQQ", 1, 4, at, address, address, len(blob), len(blob), 1) if address else b""
         body += blob
-    head = (
-        b"\x7fELF\x02\x01"
-        + b"\0" * 12
-        + struct.pack("<H", machine)
-        + b"\0" * 20
-        + struct.pack("<Q", 64 + len(body))
-        + b"\0" * 12
-        + struct.pack("<HH", 4, 0)
-    )
-    return head + body + headers
+    number = ENUM_E_MACHINE[machine]
+    head = struct.pack("<16sHHIQQQIHHHHHH", MAGIC, 2, number, 1, 0, 64, start + len(body), 0, 64, 56, 2, 64, 4, 2)
+    return head + segments + body + sections
 
 
 def test_sites_of_one_key_are_found_and_judged():
@@ -56,8 +54,8 @@ def test_each_machine_has_its_own_nop():
     assert [site.is_nop for site in sites_of_key(image, "the_key")] == [True, False, False]
     image = Image(make_image([ARM_NOP], [KEY]))
     assert [site.is_nop for site in sites_of_key(image, "the_key")] == [False]
-    with pytest.raises(ValueError, match="machine 8"):
-        sites_of_key(Image(make_image([NOP5], [KEY], 8)), "the_key")
+    with pytest.raises(ValueError, match="machine EM_MIPS"):
+        sites_of_key(Image(make_image([NOP5], [KEY], "EM_MIPS")), "the_key")
 
 
 def test_code_size_counts_executable_sections_only():
@@ -79,3 +77,16 @@ def test_each_key_is_judged():
 def test_not_an_elf_file():
     with pytest.raises(ValueError, match="not a 64-bit"):
         Image(b"MZ")
+
+
+@pytest.mark.parametrize("size", [64, -1])
+def test_a_file_that_was_cut_is_no_elf_file(size):
+    with pytest.raises(ValueError, match="not a 64-bit"):
+        Image(make_image([NOP5], [KEY])[:size])
+
+
+def test_an_address_that_the_file_has_not():
+    image = Image(make_image([NOP5], [KEY]))
+    assert image.read(TEXT, 5) == NOP5
+    with pytest.raises(ValueError, match="0x1001 is not"):
+        image.read(TEXT + 1, 5)

@@ -311,8 +311,7 @@ def test_an_access_of_another_form_is_an_error(tmp_path):
 def without_write(image: Image, place: int) -> Image:
     """The image with NOPs for the write of the register that ends in the WRMSR at an address."""
     assert Kernel(image).code(place, 2) == b"\x0f\x30"
-    segment = next(each for each in image.sections if each[3] <= place < each[3] + each[5] and each[2] & 4)
-    offset = segment[4] + place - segment[3]
+    offset = image.offset(place)
     return Image(image.data[: offset - 7] + b"\x90" * 9 + image.data[offset + 2 :])
 
 

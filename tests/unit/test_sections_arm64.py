@@ -287,8 +287,7 @@ def test_an_unknown_value_may_open_the_gate(sections):
 def without_write(image: Image, place: int) -> Image:
     """The image with a NOP for the write of the register at an address."""
     assert Kernel(image).code(place, 4)[1:] == b"\xa2\x18\xd5"
-    segment = next(each for each in image.sections if each[3] <= place < each[3] + each[5] and each[2] & 4)
-    offset = segment[4] + place - segment[3]
+    offset = image.offset(place)
     return Image(image.data[:offset] + bytes.fromhex("1f2003d5") + image.data[offset + 4 :])
 
 

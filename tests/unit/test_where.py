@@ -9,16 +9,16 @@ from portcullis.core.elf import Symbol
 from portcullis.core.machine import Files, Machine, kernel_command_line, qemu_command
 from portcullis.core.where import Functions, writes_by_function
 
-FUNCTION, OBJECT, NOTYPE = 2, 1, 0
+FUNCTION, OBJECT, NOTYPE = "STT_FUNC", "STT_OBJECT", "STT_NOTYPE"
 
 
 def functions():
     return Functions(
         [
-            Symbol("set_pte", FUNCTION, 0, 1, 0x1000, 0x20),
-            Symbol("entry", NOTYPE, 0, 1, 0x1040, 0),
-            Symbol("data", OBJECT, 0, 1, 0x1020, 8),
-            Symbol("start", NOTYPE, 0, 1, 0x1000, 0),
+            Symbol("set_pte", FUNCTION, "STB_LOCAL", 1, 0x1000, 0x20),
+            Symbol("entry", NOTYPE, "STB_LOCAL", 1, 0x1040, 0),
+            Symbol("data", OBJECT, "STB_LOCAL", 1, 0x1020, 8),
+            Symbol("start", NOTYPE, "STB_LOCAL", 1, 0x1000, 0),
         ]
     )
 

@@ -33,15 +33,15 @@ def sites_of_key(image: Image, key: str) -> tuple[Site, ...]:
     if image.machine not in NOPS:
         raise ValueError(f"the NOPs of ELF machine {image.machine} are not known")
     nops = NOPS[image.machine]
-    table = ("__start___jump_table", "__stop___jump_table")
-    symbols = image.symbols({key, *table})
-    missing = {key, *table} - set(symbols)
+    ends = ("__start___jump_table", "__stop___jump_table")
+    symbols = image.symbols({key, *ends})
+    missing = {key, *ends} - set(symbols)
     if missing:
         raise ValueError(f"there is no symbol {sorted(missing)[0]}")
-    start, stop = (symbols[name] for name in table)
+    start, stop = (symbols[name] for name in ends)
     sites = []
-    for address in range(start, stop, _ENTRY.size):
-        code, _, relative = _ENTRY.unpack(image.read(address, _ENTRY.size))
+    entries = _ENTRY.iter_unpack(image.read(start, stop - start))
+    for address, (code, _, relative) in zip(range(start, stop, _ENTRY.size), entries, strict=True):
         if (address + 8 + relative) & ~_FLAGS == symbols[key]:
             found = image.read(address + code, len(nops[0]))
             sites.append(Site(address + code, found, found.startswith(nops)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from portcullis.core.counts import Region
 from portcullis.core.elf import Symbol
 
-_KINDS = (0, 2)  # STT_NOTYPE, as assembly has them, and STT_FUNC
+_KINDS = ("STT_NOTYPE", "STT_FUNC")  # the first is what assembly has
 
 
 class Functions:

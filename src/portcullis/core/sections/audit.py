@@ -15,7 +15,7 @@ from portcullis.core.sections.proof import Proof, Scope
 from portcullis.core.sections.x86 import X86
 
 _FOLDER = Path(__file__).parents[2] / "data" / "sections"
-_ARCHITECTURES: Mapping[int, tuple[str, Callable[[Kernel], Architecture]]] = {
+_ARCHITECTURES: Mapping[str, tuple[str, Callable[[Kernel], Architecture]]] = {
     EM_X86_64: ("x86", X86),
     EM_AARCH64: ("arm64", Arm64),
 }
@@ -44,7 +44,7 @@ class Audit:
         )
 
 
-def list_of(machine: int, folder: Path = _FOLDER) -> Listing:
+def list_of(machine: str, folder: Path = _FOLDER) -> Listing:
     """The list for an ELF machine; raises ValueError when there is none."""
     if machine not in _ARCHITECTURES:
         raise ValueError(f"there is no list for ELF machine {machine}")

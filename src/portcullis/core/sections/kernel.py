@@ -11,12 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from elftools.elf.constants import SH_FLAGS
+
 from portcullis.core.elf import EM_AARCH64, EM_X86_64, Image, Symbol
 
-_OBJECT, _FUNCTION, _FILE, _NOTYPE = 1, 2, 4, 0
-_GLOBAL = 1
-_CODE, _ALLOCATED, _NO_BITS = 4, 2, 8
-_RESERVED_SECTION = 0xFF00  # and up: no section of the file
+_CODE = SH_FLAGS.SHF_EXECINSTR
+_CODE_KINDS = ("STT_FUNC", "STT_NOTYPE")
 _SUFFIX = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|llvm))(\.\d+)*$")
 _WARNING = 1  # BUGFLAG_WARNING: the trap comes back
 _BRANCH = 1  # of a jump entry: it is a jump while its key is disabled
@@ -94,9 +94,9 @@ class Kernel:
         self.image = image
         self.machine = image.machine
         self._segments = sorted(
-            (start, start + size, offset, bool(flags & _CODE))
-            for _, kind, flags, start, offset, size, _ in image.sections
-            if flags & _ALLOCATED and kind != _NO_BITS and size
+            (each["sh_addr"], each["sh_addr"] + each["sh_size"], each["sh_offset"], bool(each["sh_flags"] & _CODE))
+            for each in image.sections
+            if each["sh_flags"] & SH_FLAGS.SHF_ALLOC and each["sh_type"] != "SHT_NOBITS" and each["sh_size"]
         )
         self._segment_starts = [segment[0] for segment in self._segments]
         self.addresses: dict[str, int] = {}
@@ -176,20 +176,20 @@ class Kernel:
         functions: dict[int, tuple[Symbol, str]] = {}
         labels, objects, file = [], [], ""
         for symbol in self.image.symbol_table():
-            if symbol.kind == _FILE:
+            if symbol.kind == "STT_FILE":
                 file = symbol.name
                 continue
             self.addresses.setdefault(symbol.name, symbol.address)
-            if not 0 < symbol.section < min(_RESERVED_SECTION, len(self.image.sections)):
+            if not isinstance(symbol.section, int) or symbol.section >= len(self.image.sections):
                 continue
-            is_code = self.image.sections[symbol.section][2] & _CODE
-            if is_code and symbol.kind in (_FUNCTION, _NOTYPE) and not symbol.name.startswith(("__pfx_", ".L", "$")):
-                if symbol.size and symbol.kind == _FUNCTION:
-                    if symbol.address not in functions or symbol.binding == _GLOBAL:
-                        functions[symbol.address] = (symbol, "" if symbol.binding == _GLOBAL else file)
+            is_code = self.image.sections[symbol.section]["sh_flags"] & _CODE
+            if is_code and symbol.kind in _CODE_KINDS and not symbol.name.startswith(("__pfx_", ".L", "$")):
+                if symbol.size and symbol.kind == "STT_FUNC":
+                    if symbol.address not in functions or symbol.binding == "STB_GLOBAL":
+                        functions[symbol.address] = (symbol, "" if symbol.binding == "STB_GLOBAL" else file)
                 elif self._end_of(symbol) > symbol.address:
                     labels.append(symbol)
-            elif not is_code and symbol.kind in (_OBJECT, _NOTYPE):
+            elif not is_code and symbol.kind in ("STT_OBJECT", "STT_NOTYPE"):
                 objects.append((symbol.address, symbol.size, symbol.name))
         found = {
             start: Function(symbol.name, start, start + symbol.size, file)
@@ -199,8 +199,8 @@ class Kernel:
 
     def _end_of(self, symbol: Symbol) -> int:
         """The end of the section that a symbol is in; for a mark behind a section that is no later address."""
-        _, _, _, start, _, size, _ = self.image.sections[symbol.section]
-        return start + size
+        section = self.image.sections[symbol.section]
+        return section["sh_addr"] + section["sh_size"]
 
     def _labels_as_functions(self, labels: list[Symbol], functions: dict[int, Function]) -> dict[int, Function]:
         """Code of assembly that has no size: from its label to the next one."""
@@ -214,7 +214,7 @@ class Kernel:
             after = bisect_right(starts, label.address)
             end = min(starts[after] if after < len(starts) else self._end_of(label), self._end_of(label))
             end = min(end, label.address + label.size) if label.size else end
-            if label.address not in found or label.binding == _GLOBAL:
+            if label.address not in found or label.binding == "STB_GLOBAL":
                 found[label.address] = Function(label.name, label.address, end, is_sized=bool(label.size))
         return found
 
