@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes cpio archives in the newc form that the kernel unpacks as its first file system."""
+"""Writes cpio archives in the newc form that the kernel unpacks as its first file system.
+
+To feed the kernel's gen_init_cpio takes 27 lines more, and a Linux source wherever an archive is made.
+"""
 
 import stat
 from collections.abc import Iterable
