@@ -14,7 +14,7 @@ from kit.lab import barriers_kept
 from labfixture import results
 from portcullis.cli import main
 from portcullis.commands import labbench
-from portcullis.commands.report import page_json, render
+from portcullis.commands.report import markdown, page_json, render
 from portcullis.host import labdata
 from portcullis.host.executors import local
 from portcullis.host.labdata import published_rows, read_profiles
@@ -125,6 +125,17 @@ def test_the_page_is_one_file_and_escapes_what_it_shows(page):
     assert "<script" not in text and "&lt;script&gt;" in text
     assert not re.search(r'(src|href)="(?!#|https://)', text) and "@import" not in text
     assert not re.search(r"<(link|img|iframe|object)\b", text)
+    assert not re.search(r"""<[^>]*\son\w+=|\burl\(""", text)
+
+
+def test_what_the_markdown_begins_with_is_first_on_the_page(page):
+    between = render(page).partition("</h1>")[2].partition("<table")
+    assert "<p" not in between[0] and "<nav" not in between[0]
+    assert between[2].startswith(' id="first-table"')
+    assert [part.id for part in page.head] == ["first", "doubts"] and (*page.head, *page.appendix) == page.parts
+    lines = markdown(page)
+    titles = [f"## {part.title}" for part in page.head]
+    assert [line for line in lines[: lines.index("# Appendix")] if line.startswith("## ")] == titles
 
 
 def test_a_refused_design_is_named_on_the_page():

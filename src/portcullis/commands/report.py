@@ -39,7 +39,6 @@ QUOTED_ENVIRONMENT = ("counts", "tree", "kernel", "emulator", "compiler", "count
 OLDER = (
     "What cannot be made again is in [the figures of 2026-11-22](figures-2026-11-22.md), which are of another kernel."
 )
-HEAD = ("first", "doubts")  # parts before the appendix
 TEMPLATE = Path(__file__).parents[1] / "data" / "report.html.j2"
 
 
@@ -97,12 +96,11 @@ def markdown(page: Page) -> list[str]:
     """Lines of the tables that documents quote: the first one, and all others in an appendix."""
     lines = ["# Figures", f"Made by `./portcullis report --markdown`. {OLDER}", "", page.lead, ""]
     lines += [f"- {name}: {_span(value)}" for name, value in page.environment if name in QUOTED_ENVIRONMENT]
-    parts = {part.id: part for part in page.parts}
-    for part in [parts.pop(name) for name in HEAD if name in parts]:
+    for part in page.head:
         lines += ["", f"## {part.title}", *_markdown_grids(part.grids, titles=False)]
         lines += ["", *(f"- {note}" for note in part.notes)] if part.notes else []
     lines += ["", "# Appendix"]
-    for part in sorted(parts.values(), key=lambda part: not part.id.startswith(("published-", "misses"))):
+    for part in sorted(page.appendix, key=lambda part: not part.id.startswith(("published-", "misses"))):
         grids = [grid for grid in part.grids if grid.id.startswith(QUOTED) and MODELLED not in grid.id]
         if grids:
             shown = part.id.startswith("published-")

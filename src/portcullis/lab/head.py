@@ -10,6 +10,7 @@ from portcullis.lab.results import Result
 from portcullis.lab.tables import LEVELS_OF, Cell, Line, Table, overhead_said
 from portcullis.lab.text import percent
 
+HEAD = ("first", "doubts")  # ids of the parts that stand before all others
 NOT_COUNTED = "not counted"
 SMALLEST = 1.0  # percent: a published figure that is compared at all
 
@@ -83,7 +84,7 @@ def head_part(tables: Mapping[tuple[str, str], Table], rows: Iterable[Row], resu
 def _doubts() -> Part:
     rows = tuple((str(number), text) for number, text in enumerate(DOUBTS, 1))
     example = "Each of these is an event or a price, not an error of counting: the same boot gives the same counts."
-    grid = Grid("doubts", "What would change this", ("", "because"), rows, example)
+    grid = Grid("doubts-table", "What would change this", ("", "because"), rows, example)
     return Part("doubts", "What would change this", (), (grid,))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from portcullis.lab.grids import Grid, Part, Plot
-from portcullis.lab.head import head_part
+from portcullis.lab.head import HEAD, head_part
 from portcullis.lab.jobs import REGIONS, TLB_BLOCKS, TLB_PAGES, has_stock
 from portcullis.lab.plots import Bar, Span, curves, ranges, stacked
 from portcullis.lab.profile import Cost, Profile
@@ -26,7 +26,7 @@ from portcullis.lab.tables import (
     make_table,
     overhead_said,
 )
-from portcullis.lab.text import event_name, nanoseconds, time_range
+from portcullis.lab.text import STAR, STAR_SAYS, event_name, nanoseconds, time_range
 
 MOST_SERIES = 7  # events that a plot tells apart
 UNEVEN_NOTE = "Rounds of one run"
@@ -46,6 +46,16 @@ class Page:
     commands: tuple[str, ...]
     parts: tuple[Part, ...]
     lead: str = PRICED
+
+    @property
+    def head(self) -> tuple[Part, ...]:
+        """What a reader is to see first, on the page and in Markdown; nothing where these CPUs were not counted."""
+        return tuple(part for part in self.parts if part.id in HEAD)
+
+    @property
+    def appendix(self) -> tuple[Part, ...]:
+        """All other parts."""
+        return tuple(part for part in self.parts if part.id not in HEAD)
 
 
 def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iterable[Row], counts: str = "") -> Page:
@@ -242,7 +252,7 @@ def _ingredients(table: Table, kind: str, title: str, cells: list[tuple[Line, Ce
         parts |= {"all others": 100 * rest} if rest else {}
         group = line.region if several and line.region != last else ""
         name = cell.design if several else line.region
-        bars.append(Bar(name + (" (fitted)" if cell.fitted else ""), parts, group))
+        bars.append(Bar(name + (STAR if cell.fitted else ""), parts, group))
         last = line.region
     line, cell = max(cells, key=lambda each: each[1].overhead.range.middle)  # type: ignore[union-attr]
     top = max(cell.overhead.share, key=lambda event: cell.overhead.share[event], default="")  # type: ignore[union-attr]
@@ -253,6 +263,8 @@ def _ingredients(table: Table, kind: str, title: str, cells: list[tuple[Line, Ce
         if top
         else f"The bar of {line.region} with {cell.design} has no length: nothing was counted beyond the base."
     )
+    if any(cell.fitted for _, cell in cells):
+        example += STAR_SAYS
     svg = stacked(f"{title}, {table.profile.title}", bars, series)
     return Plot(f"ingredients-{kind}-{_key(table)}", title, svg, tuple(series), example)
 

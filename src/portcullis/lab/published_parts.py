@@ -22,6 +22,7 @@ from portcullis.lab.tables import (
     accept,
     own_variants,
 )
+from portcullis.lab.text import STAR, STAR_SAYS
 
 # Variants held against targets, and what they are called there.
 SWITCHES = {
@@ -176,7 +177,7 @@ def _published_plots(profile: Profile, shown: list[Comparison]) -> list[Plot]:
         unit = " ns" if name == "time" else "%"
         spans = [
             Span(
-                each.row.id.split("/")[1] + (" (fitted)" if each.fitted else ""),
+                each.row.id.split("/")[1] + (STAR if each.fitted else ""),
                 {"published": (each.row.value, each.row.value), "ours": (each.ours.low, each.ours.high)},  # type: ignore[union-attr]
             )
             for each in chosen
@@ -187,6 +188,8 @@ def _published_plots(profile: Profile, shown: list[Comparison]) -> list[Plot]:
             f"ours, {_ours(first)}; "
             "a bar through it spans what the prices leave open."
         )
+        if any(each.fitted for each in chosen):
+            example += STAR_SAYS
         svg = ranges(f"Published against ours: {title}, {profile.title}", spans, ["published", "ours"], unit)
         plots.append(Plot(f"published-{name}-{profile.name}", title, svg, ("published", "ours"), example))
     return plots

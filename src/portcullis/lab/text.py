@@ -33,6 +33,11 @@ _NAMES = {
 }
 
 
+# In plots, where there is no room for more.
+STAR = "*"
+STAR_SAYS = " A star: fitted, so that it agrees with a published figure by construction."
+
+
 def event_name(event: str) -> str:
     """An event in words."""
     return _NAMES.get(event, event)
