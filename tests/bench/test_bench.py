@@ -5,7 +5,7 @@ from kit.case import AMD_MACHINE, Case, bench, cases
 from kit.checks import not_said
 from kit.machinery import Machinery
 from kit.row import Row
-from portcullis.core.counts import differences, parse_regions
+from portcullis.core.counts import differences, parse_counts
 from portcullis.core.machine import Machine, backend_of
 from portcullis.host.counting import counted, measured
 from portcullis.host.counts_tests import problems_alone, problems_of_counts
@@ -67,7 +67,7 @@ def test_repeatable(case: Case, machinery: Machinery, row: Row) -> None:
     plugin = machinery.plugin()
     boots = [machinery.boot(case, plugin=plugin) for _ in range(2)]
     problems = [boot.trouble for boot in boots if boot.trouble]
-    runs = [parse_regions(boot.executed or "") for boot in boots]
+    runs = [parse_counts(boot.executed or "") for boot in boots]
     problems += differences(*runs)
     if not runs[0] or any(not region.count("instructions") for region in runs[0]):
         problems.append("a region without instructions, or none at all")

@@ -15,7 +15,7 @@ import portcullis
 from portcullis.core.arches import ARCHES, arch_name, cross_prefix
 from portcullis.core.bench import compare, parse_bounds, parse_executed, why_not_to_print, with_executed
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
-from portcullis.core.counts import differences, parse_regions, spreads
+from portcullis.core.counts import differences, parse_counts, spreads
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
 from portcullis.core.machine import (
     Files,
@@ -347,16 +347,16 @@ def test_what_was_executed_is_the_least_of_all_rounds_and_compared_with_less_pro
 @pytest.mark.parametrize("text", ["{", '{"region": "x", "cpu": 0, "cpus": 1, "user": {"isbs": 1}}', '{"cpu": 0}', "[]"])
 def test_a_broken_line_of_counts_is_named(text):
     with pytest.raises(ValueError, match="line 2 .* is broken"):
-        parse_regions(line("a") + text + "\n")
+        parse_counts(line("a") + text + "\n")
 
 
 def test_other_counts_are_told_by_region_and_level():
-    must = parse_regions(line("a", 1, 2) + line("b"))
+    must = parse_counts(line("a", 1, 2) + line("b"))
     assert differences(must, must) == []
-    assert differences(must, parse_regions(line("a", 1, 3) + line("b"))) == ["a, kernel: isb 3 not 2"]
+    assert differences(must, parse_counts(line("a", 1, 3) + line("b"))) == ["a, kernel: isb 3 not 2"]
     assert differences(must, must[:1]) == ["region 2 is none, not 'b'"]
     assert spreads([must, must]) == {}
-    other = parse_regions(line("a", 1, 5) + line("b") + line("b", 4))
+    other = parse_counts(line("a", 1, 5) + line("b") + line("b", 4))
     assert spreads([must, other]) == {
         ("a", "kernel", "isb"): (2, 5),
         ("b", "user", "isb"): (0, 4),

@@ -21,7 +21,7 @@ from portcullis.lab.jobs import (
 )
 from portcullis.lab.pricing import overhead, price, solve_overhead, solve_time
 from portcullis.lab.profile import PRICED, parse_profile, priced_counts
-from portcullis.lab.published import Counted, as_in_source, compare, settle
+from portcullis.lab.published import ResultIndex, as_in_source, compare, settle
 from portcullis.lab.results import Region, Result, Round, dump_result, load_result, rounds_of, why_not_to_price
 from portcullis.lab.tables import make_table
 
@@ -62,14 +62,14 @@ def test_a_damaged_result_is_refused(change, complaint):
 
 def test_rounds_of_the_plugins_file():
     lines = [
-        {"region": "a", "cpu": 0, "kernel": {"isb": 1}},
-        {"region": "a", "cpu": 1, "kernel": {"isb": 10}, "user": {"instructions": 2}},
-        {"region": "a", "cpu": 0, "kernel": {"isb": 3}, "tlb": {"misses": 4}},
+        {"cpu": 0, "kernel": {"isb": 1}},
+        {"cpu": 1, "kernel": {"isb": 10}, "user": {"instructions": 2}},
+        {"cpu": 0, "kernel": {"isb": 3}, "tlb": {"misses": 4}},
     ]
-    found = rounds_of("\n".join(json.dumps(line) for line in lines))
+    found = rounds_of("\n".join(json.dumps({"region": "a", "cpus": 2, **line}) for line in lines))
     assert found == {"a": (Round({"instructions": 2}, {"isb": 11}), Round({}, {"isb": 3}, {"misses": 4}))}
     with pytest.raises(ValueError, match="line 2"):
-        rounds_of('{"region": "a"}\n{"cpu": 0}')
+        rounds_of('{"region": "a", "cpu": 0, "cpus": 1}\n{"cpu": 0}')
 
 
 def test_the_round_in_the_middle_and_how_far_rounds_differ():
@@ -238,7 +238,7 @@ def test_prices_are_fitted_together_and_reproduce_their_rows():
         tlbi_broadcast=f'fit = "kpkeys/fork-h0/rfc"\n{SOURCE}',
         isb=cycles(30),
     )
-    counted = Counted(
+    counted = ResultIndex(
         [
             result("off", {"fork-h0": {"instructions": 1000, "tlbi_broadcast": 1}}),
             result("per-write", {"fork-h0": {"instructions": 1400, "isb": 160, "tlbi_broadcast": 2}}),
@@ -257,7 +257,7 @@ FIT = f'fit = "kpkeys/fork-h0/per-write"\nfit_each = "per-write"\n{SOURCE}'
 
 def test_each_region_has_the_base_that_its_row_without_batching_settles():
     work = {"off": (1000, 0), "per-write": (1000, 100), "rfc": (1000, 2)}
-    counted = Counted(
+    counted = ResultIndex(
         [
             result(design, {name: {"instructions": n, "isb": isb} for name in ("fork-h0", "fork-h1")})
             for design, (n, isb) in work.items()
@@ -282,7 +282,7 @@ def test_a_price_that_depends_on_what_a_guard_costs_is_a_range():
     def settled(added):
         rfc = {"instructions": 1000 + added, "isb": 1, "tlbi_broadcast": 1}
         designs = {"off": base, "per-write": {"instructions": 1000, "isb": 100, "tlbi_broadcast": 1}, "rfc": rfc}
-        counted = Counted([result(design, {"fork-h0": counts}) for design, counts in designs.items()])
+        counted = ResultIndex([result(design, {"fork-h0": counts}) for design, counts in designs.items()])
         return settle(profile, ROWS, counted)[1][1]
 
     few, many = settled(10), settled(200)
@@ -295,7 +295,7 @@ def test_counts_made_like_those_of_the_source():
         return {"vmalloc-p4-h0": {"instructions": 1000, "dsb": dsb, "isb": isb, "pkey_writes": 4}}
 
     designs = {"off": counts(4, 4), "rfc": counts(4, 8), "portcullis": counts(1, 5)}
-    counted = Counted([result(design, regions) for design, regions in designs.items()])
+    counted = ResultIndex([result(design, regions) for design, regions in designs.items()])
     row = next(row for row in ROWS if row.id == "kpkeys/vmalloc-p4-h0/rfc")
     design, base = as_in_source(row, counted, "arm64")
     assert (base["dsb"], base["isb"], design["dsb"], design["isb"]) == (1, 1, 1, 5)
@@ -304,30 +304,30 @@ def test_counts_made_like_those_of_the_source():
     assert found.ours.middle == pytest.approx(100 * 100 / 1025) and found.uncorrected.middle == pytest.approx(100 / 11)
     assert found.ours_here.middle == pytest.approx(found.ours.middle)
     # Without a design that has one barrier for a run there is nothing to tell the surplus by.
-    alone = Counted([result(design, designs[design]) for design in ("off", "rfc")])
+    alone = ResultIndex([result(design, designs[design]) for design in ("off", "rfc")])
     assert as_in_source(row, alone, "arm64")[1]["dsb"] == 4
 
 
 def test_switches_of_cr3_flush_nothing_with_pcids():
     row = next(row for row in ROWS if row.id == "kaiser/pcid")
     region = {"lseek": {"instructions": 100, "cr3_writes": 2, "tlbi_all": 2}}
-    counted = Counted([result("stock", region, variant="pti-on", arch="x86")])
+    counted = ResultIndex([result("stock", region, variant="pti-on", arch="x86")])
     assert as_in_source(row, counted, "x86")[0] == {"instructions": 100, "cr3_writes": 2}
 
 
 def test_sequences_that_need_not_be_counted():
     row = next(row for row in ROWS if row.id == "sctlr/read-on-exit")
     profile = replace(made_up(instructions=cycles(2)), name="cortex-a76")
-    (found,) = (each for each in compare(profile, ROWS, Counted([])) if each.row is row)
+    (found,) = (each for each in compare(profile, ROWS, ResultIndex([])) if each.row is row)
     assert found.ours.middle == pytest.approx(2.0) and found.factor == pytest.approx(2.0 / 1.1)
     # A time has a ratio however short it is.
-    (short,) = (each for each in compare(profile, ROWS, Counted([])) if each.row.id == "sctlr/one-write")
+    (short,) = (each for each in compare(profile, ROWS, ResultIndex([])) if each.row.id == "sctlr/one-write")
     assert short.factor == pytest.approx(2.0 / 0.7)
 
 
 def test_exceptions_of_the_source_restore_the_register():
     regions = {"fork-h1": {"instructions": 1000, "isb": 1, "page_fault": 2}}
-    counted = Counted([result("off", {"fork-h1": {"instructions": 1000, "page_fault": 2}}), result("rfc", regions)])
+    counted = ResultIndex([result("off", {"fork-h1": {"instructions": 1000, "page_fault": 2}}), result("rfc", regions)])
     profile = replace(made_up(instructions=cycles(1), isb=cycles(10)), name="graviton3")
     (found,) = (each for each in compare(profile, ROWS, counted) if each.row.id == "kpkeys/fork-h1/rfc")
     assert found.restores == pytest.approx(2.0) and found.ours.middle == pytest.approx(1.0)
@@ -348,17 +348,17 @@ def test_a_tlb_is_what_the_plugin_is_told():
 
 def test_a_fit_that_cannot_be_says_why():
     profile = made_up(isb=f'fit = "kpkeys/fork-h0/rfc"\n{SOURCE}', instructions=cycles(1))
-    _, (fitted,) = settle(profile, ROWS, Counted([]))
+    _, (fitted,) = settle(profile, ROWS, ResultIndex([]))
     assert fitted.cycles is None and "not counted with rfc" in fitted.why
     same = {"fork-h0": {"instructions": 1000}}
-    _, (fitted,) = settle(profile, ROWS, Counted([result("off", same), result("rfc", same)]))
+    _, (fitted,) = settle(profile, ROWS, ResultIndex([result("off", same), result("rfc", same)]))
     assert fitted.cycles is None and "no price of isb" in fitted.why
-    rows = {each.row.id: each for each in compare(replace(profile, name="graviton3"), ROWS, Counted([]))}
+    rows = {each.row.id: each for each in compare(replace(profile, name="graviton3"), ROWS, ResultIndex([]))}
     assert not rows["kpkeys/fork-h0/rfc"].fitted
 
 
 def test_ours_beside_theirs():
-    counted = Counted(
+    counted = ResultIndex(
         [
             result("off", {"fork-h1": {"instructions": 1000}, "vmalloc-p64-h0": {"instructions": 1000}}),
             result("rfc", {"fork-h1": {"instructions": 1010, "isb": 4}, "vmalloc-p64-h0": {"instructions": 1010}}),
@@ -401,7 +401,7 @@ def test_lines_of_one_level_and_of_switches():
 
 
 def test_a_level_of_its_own():
-    counted = Counted(
+    counted = ResultIndex(
         [
             Result(
                 "j",
@@ -499,7 +499,7 @@ def test_a_key_changes_with_what_decides_the_counts():
 
 def test_a_result_from_what_a_boot_left():
     job = Job("arm64", BENCHMARKS["fork"], "rfc", PLAIN)
-    counts = '{"region": "fork-h0", "cpu": 0, "kernel": {"isb": 8}}'
+    counts = '{"region": "fork-h0", "cpu": 0, "cpus": 1, "kernel": {"isb": 8}}'
     records = [{"lab": "", "design": "rfc"}, {"lab": "fork-h0", "times": 2, "rounds": 1, "pages_keyed": 5}]
     found = result_of(job, counts, records, INPUTS)
     assert found.regions["fork-h0"].typical() == {"isb": 4} and found.guest["fork-h0"]["pages_keyed"] == 5

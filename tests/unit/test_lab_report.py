@@ -233,7 +233,7 @@ echo booting >"$console"
 """
 )
 GOOD = """
-echo '{"region": "touch", "cpu": 0, "kernel": {"instructions": 1000, "pkey_writes": 4}}' >>"$counts"
+echo '{"region": "touch", "cpu": 0, "cpus": 1, "kernel": {"instructions": 1000, "pkey_writes": 4}}' >>"$counts"
 printf '#json {"lab": "", "design": "%s"}\\n' "${design:-off}" >"$results"
 echo '#json {"lab": "touch", "times": 2, "pages_keyed": 1}' >>"$results"
 printf 'ok 1 - touch\n1..1\n' >>"$results"
@@ -323,12 +323,12 @@ def test_bench_prints_overheads_and_says_what_failed(tmp_path, monkeypatch, caps
 
     def play(_workspace, _options, jobs, _files):
         return [
-            labbench.Outcome(job, next((each for each in chosen if each.job == job.id), None), "it broke")
+            labbench.FinishedJob(job, next((each for each in chosen if each.job == job.id), None), "it broke")
             for job in jobs
         ]
 
     monkeypatch.setattr(labbench, "files_of", lambda *_: {})
-    monkeypatch.setattr(labbench, "outcomes_of", play)
+    monkeypatch.setattr(labbench, "finish_jobs", play)
     words = ["--cache", str(tmp_path), "bench", "fork", "--arch", "arm64"]
     assert main([*words, "--profile", "graviton3"]) == 0
     said = capsys.readouterr().out

@@ -18,7 +18,7 @@ from portcullis.lab.jobs import has_stock, stock_variant
 from portcullis.lab.page import make_page
 from portcullis.lab.pricing import overhead, price
 from portcullis.lab.profile import parse_profile, priced_counts
-from portcullis.lab.published import Counted, as_in_source, compare, settle
+from portcullis.lab.published import ResultIndex, as_in_source, compare, settle
 from portcullis.lab.results import Region, Result, Round
 from portcullis.lab.tables import make_table, overhead_said
 
@@ -70,7 +70,7 @@ def test_a_source_is_compared_at_the_price_that_it_measured():
     profile = replace(
         parse_profile(profile_text("x86", instructions=cycles(1), pkey_writes=cycles(5))), name="xeon-pks"
     )
-    (found,) = (each for each in compare(profile, ROWS, Counted(results)) if each.ours)
+    (found,) = (each for each in compare(profile, ROWS, ResultIndex(results)) if each.ours)
     assert found.row.id == "bulkhead/page-fault" and found.ours.middle == pytest.approx(2 * 18.531)
 
 
@@ -80,7 +80,7 @@ def test_the_middle_of_an_overhead_is_that_of_all_prices():
     assert (found.low, found.high, found.middle) == pytest.approx((100 / 1500, 300 / 500, 200 / 1000))
     counted = [result("off", {"fork-h1": {"instructions": 1000}})]
     counted.append(result("rfc", {"fork-h1": {"instructions": 1000, "isb": 1}}))
-    (row,) = (each for each in compare(replace(profile, name="graviton3"), ROWS, Counted(counted)) if each.ours)
+    (row,) = (each for each in compare(replace(profile, name="graviton3"), ROWS, ResultIndex(counted)) if each.ours)
     assert row.ours.middle == pytest.approx(20) and row.factor == pytest.approx(20 / 6.99)
 
 
@@ -104,7 +104,7 @@ LAST = 'fit = "kpkeys/fork-h0/per-write"\nfit_each = "per-write"\nlast = [0.5, 0
 def test_a_fit_that_is_not_counted_has_its_last_price():
     text = f'{LAST}last_each = {{ "fork-h1" = 0.8, "kernbench/kernel" = 1.1 }}\n{SOURCE}'
     isb = f"{cycles(10, 20)}anchor = true\n"
-    settled, (fitted,) = settle(made_up(instructions=text, isb=isb).ends()[1], ROWS, Counted([]))
+    settled, (fitted,) = settle(made_up(instructions=text, isb=isb).ends()[1], ROWS, ResultIndex([]))
     assert settled.costs["instructions"].low == 1.0  # at twice the anchor
     assert settled.at("kernbench", "kernel").costs["instructions"].low == pytest.approx(2.2)
     assert "2026-01-02" in fitted.said and "not kept" in fitted.said
@@ -114,7 +114,7 @@ def test_a_fit_that_is_not_counted_has_its_last_price():
         )
     # Counts are better than memory.
     counts = {"off": {"instructions": 1000}, "per-write": {"instructions": 1000, "isb": 100}}
-    counted = Counted([result(design, {"fork-h0": each}) for design, each in counts.items()])
+    counted = ResultIndex([result(design, {"fork-h0": each}) for design, each in counts.items()])
     settled, (fitted,) = settle(made_up(instructions=text, isb=cycles(30)), ROWS, counted)
     assert settled.costs["instructions"].low == pytest.approx(3000 / 2.2139 / 1000) and not fitted.when
 
@@ -230,7 +230,7 @@ def test_targets_are_shown_where_no_published_design_was_counted():
     # Barriers are counted alike there, too.
     row = next(row for row in ROWS if row.id == "kpkeys/vmalloc-p4-h0/rfc")
     made = {"off": {"dsb": 4, "isb": 4}, "portcullis": {"dsb": 1, "isb": 5, "pkey_writes": 4}}
-    counted = Counted([result(design, {"vmalloc-p4-h0": each}) for design, each in made.items()])
+    counted = ResultIndex([result(design, {"vmalloc-p4-h0": each}) for design, each in made.items()])
     assert as_in_source(row, counted, "arm64") == (None, {"dsb": 1, "isb": 1})
 
 
@@ -279,7 +279,8 @@ def test_a_report_is_made_without_a_run(tmp_path, committed, capsys):
 def test_one_design_alone_is_priced_with_what_was_counted_before(tmp_path, committed, monkeypatch, capsys):
     own = next(each for each in results() if each.job == "arm64-exec-portcullis")
     monkeypatch.setattr(labbench, "files_of", lambda *_: {})
-    monkeypatch.setattr(labbench, "outcomes_of", lambda _w, _o, jobs, _f: [labbench.Outcome(job, own) for job in jobs])
+    finished = labbench.FinishedJob
+    monkeypatch.setattr(labbench, "finish_jobs", lambda _w, _o, jobs, _f: [finished(job, own) for job in jobs])
     words = ["--cache", str(tmp_path), "bench", "exec", "--arch", "arm64", "--profile", "graviton3"]
     assert main([*words, "--design", "portcullis"]) == 0
     said = capsys.readouterr().out

@@ -14,7 +14,7 @@ import pytest
 
 from portcullis.commands import luajit_bench
 from portcullis.commands.report import render
-from portcullis.core.counts import Region
+from portcullis.core.counts import CpuRound
 from portcullis.errors import ToolError
 from portcullis.host.luajit_bench import guest_machine, programs
 from portcullis.host.workspace import default_workspace
@@ -199,7 +199,7 @@ def record(program, variant, traces, calls, **watched):
 
 def region(name, instructions, writes=0, flushes=0):
     user = {"instructions": instructions, "user_pkey_writes": writes}
-    return Region(name, 0, 1, user, {"instructions": 100, "tlbi_local": flushes})
+    return CpuRound(name, 0, 1, user, {"instructions": 100, "tlbi_local": flushes})
 
 
 def one(program, traces):

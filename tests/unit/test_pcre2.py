@@ -4,7 +4,7 @@
 import pytest
 
 from portcullis.core import pcre2 as core
-from portcullis.core.counts import Region
+from portcullis.core.counts import CpuRound
 from portcullis.errors import ToolError
 from portcullis.host import pcre2 as module
 from portcullis.host import pcre2_tests, sourcepackage
@@ -218,7 +218,7 @@ def test_totals_of_the_speed_test_are_read_in_seconds():
 
 def region(name, **counters):
     user = {"instructions": 1000, "user_pkey_writes": counters.pop("key_writes", 0)}
-    return Region(name, 0, 1, user=user, kernel={"syscall": 10, "instructions": 500, **counters})
+    return CpuRound(name, 0, 1, user=user, kernel={"syscall": 10, "instructions": 500, **counters})
 
 
 def regions(**changed):

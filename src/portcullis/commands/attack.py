@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from portcullis.commands.boot import add_machine, machine_of
 from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
 from portcullis.core.machine import MODES
-from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, Outcome, choose_attacks, still_landing
+from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, AttackResult, choose_attacks, still_landing
 from portcullis.errors import ToolError
 from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.builder import Builder
@@ -63,7 +63,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
         run_job(workspace, commands, replace(machine, job="attack"), built.image, initramfs, emulator=emulator)
         return 0
     attacks, _ = choose_possible(attacks, machine, built.image)
-    outcomes: list[Outcome] = []
+    outcomes: list[AttackResult] = []
     for mode in modes:
         with step(f"{len(attacks)} attacks with kpkeys={mode}"):
             done, boots = run_attacks(
@@ -79,7 +79,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     return report(outcomes, options.json)
 
 
-def report(outcomes: list[Outcome], as_json: bool) -> int:
+def report(outcomes: list[AttackResult], as_json: bool) -> int:
     """Prints the outcomes; 1 when one is not as expected."""
     wrong = [outcome for outcome in outcomes if not outcome.as_expected]
     if as_json:

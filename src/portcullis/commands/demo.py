@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from portcullis.commands.options import add_backend, add_build, add_dry_run, add_json, backend_option, build_options
 from portcullis.core.machine import Machine
-from portcullis.core.verdicts import ATTACKED_MACHINE, Outcome, still_landing
+from portcullis.core.verdicts import ATTACKED_MACHINE, AttackResult, still_landing
 from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
 from portcullis.host.builder import Builder
 from portcullis.host.emulator import emulator_for
@@ -55,7 +55,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
             boot(replace(attacked, job="attack", mode=mode))
         return 0
     attacks, _ = choose_possible(attacks, attacked, built.image)
-    outcomes: dict[str, tuple[Outcome, ...]] = {}
+    outcomes: dict[str, tuple[AttackResult, ...]] = {}
     for mode in SHOWN_MODES:
         with step(f"booting and running {len(attacks)} attacks, kpkeys={mode}"):
             outcomes[mode], _ = run_attacks(attacks, mode, attacked, boot)
@@ -80,13 +80,13 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     return 1 if wrong else 0
 
 
-def _cell(outcome: Outcome) -> str:
+def _cell(outcome: AttackResult) -> str:
     if not outcome.as_expected:
         return f"{outcome.verdict} (!)"
     return outcome.verdict
 
 
-def summary(rows: list[tuple[Outcome, Outcome]]) -> tuple[str, ...]:
+def summary(rows: list[tuple[AttackResult, AttackResult]]) -> tuple[str, ...]:
     """Lines on what the table showed."""
     inside = [(off, on) for off, on in rows if off.scope == "in"]
     landed = sum(off.verdict == "LANDED" for off, _ in inside)

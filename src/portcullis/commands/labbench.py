@@ -17,7 +17,7 @@ from portcullis.host.compile_kit import gcc_initramfs, lab_initramfs
 from portcullis.host.emulator import emulator_for
 from portcullis.host.executors import EXECUTORS, dask, local
 from portcullis.host.labdata import counted_last, published_rows, read_profiles
-from portcullis.host.labjobs import Executor, Files, Outcome, digest_of, run_jobs
+from portcullis.host.labjobs import Executor, Files, FinishedJob, digest_of, run_jobs
 from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, say, table
@@ -77,11 +77,11 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
             print_line(job.id)
         return 0
     files = files_of(workspace, options, jobs)
-    outcomes = outcomes_of(workspace, options, jobs, files)
-    results = [outcome.result for outcome in outcomes if outcome.result]
-    failed = [outcome for outcome in outcomes if not outcome.result]
+    finished = finish_jobs(workspace, options, jobs, files)
+    results = [each.result for each in finished if each.result]
+    failed = [each for each in finished if not each.result]
     if options.json:
-        print_json(lab_json(outcomes))
+        print_json(lab_json(finished))
     else:
         known = counted_last(workspace).results
         for profile in chosen_profiles(options.arch, options.profile):
@@ -90,8 +90,8 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
         growth = text_growth(files[LANE].kernel) if LANE in files else None
         if growth is not None:
             print_line(f"code: {growth:+} bytes over lane lab-stock, without what only measures")
-    for outcome in failed:
-        say(f"{outcome.job.id}: {outcome.trouble}")
+    for each in failed:
+        say(f"{each.job.id}: {each.trouble}")
     return 1 if failed else 0
 
 
@@ -108,18 +108,18 @@ def files_for(workspace: Workspace, job: Job, files: Files) -> Files:
     return replace(files, initramfs=gcc_initramfs(workspace, Commands(), job.arch))
 
 
-def outcomes_of(
+def finish_jobs(
     workspace: Workspace, options: argparse.Namespace, jobs: tuple[Job, ...], files: dict[str, Files]
-) -> list[Outcome]:
+) -> list[FinishedJob]:
     """Runs the jobs whose results are missing."""
     executor = _executor(options)
-    outcomes = []
+    finished = []
     pairs = [(job, files_for(workspace, job, files[job.lane])) for job in jobs]
-    for outcome in run_jobs(workspace, pairs, executor, options.again):
-        state = "ok" if outcome.result else "failed"
-        say(f"  {len(outcomes) + 1}/{len(jobs)} {outcome.job.id}: {state if outcome.fresh else 'there already'}")
-        outcomes.append(outcome)
-    return outcomes
+    for each in run_jobs(workspace, pairs, executor, options.again):
+        state = "ok" if each.result else "failed"
+        say(f"  {len(finished) + 1}/{len(jobs)} {each.job.id}: {state if each.fresh else 'there already'}")
+        finished.append(each)
+    return finished
 
 
 def _executor(options: argparse.Namespace) -> Executor:
@@ -182,11 +182,11 @@ def tlb_options() -> dict[str, str]:
     return {profile.name: profile.tlb.option(profile.name) for profile in read_profiles() if profile.tlb}
 
 
-def lab_json(outcomes: list[Outcome]) -> dict[str, object]:
+def lab_json(finished: list[FinishedJob]) -> dict[str, object]:
     """Results, and the jobs that failed, for programs."""
     return {
-        "results": [json.loads(dump_result(outcome.result)) for outcome in outcomes if outcome.result],
-        "failed": [{"job": each.job.id, "trouble": each.trouble} for each in outcomes if not each.result],
+        "results": [json.loads(dump_result(each.result)) for each in finished if each.result],
+        "failed": [{"job": each.job.id, "trouble": each.trouble} for each in finished if not each.result],
     }
 
 
@@ -251,13 +251,13 @@ def expected_jobs(arch: str) -> tuple[Job, ...]:
 def update_expected(workspace: Workspace, options: argparse.Namespace) -> int:
     """Counts the quick jobs of an architecture and writes them; those of others stay."""
     jobs = expected_jobs(options.arch)
-    outcomes = outcomes_of(workspace, options, jobs, files_of(workspace, options, jobs))
-    failed = [outcome for outcome in outcomes if not outcome.result]
-    for outcome in failed:
-        say(f"{outcome.job.id}: {outcome.trouble}")
+    finished = finish_jobs(workspace, options, jobs, files_of(workspace, options, jobs))
+    failed = [each for each in finished if not each.result]
+    for each in failed:
+        say(f"{each.job.id}: {each.trouble}")
     if failed:
         return 1
-    results = [outcome.result for outcome in outcomes if outcome.result]
+    results = [each.result for each in finished if each.result]
     toolchain, kept = toolchain_of(Commands(), options.arch), Expected({}, {})
     if EXPECTED.is_file():
         kept = parse_expected(EXPECTED.read_text())

@@ -22,7 +22,7 @@ from pathlib import Path
 from portcullis.commands.options import add_arch, add_mode
 from portcullis.commands.report import render
 from portcullis.core.arches import ARCHES, arch_name
-from portcullis.core.counts import Region
+from portcullis.core.counts import CpuRound
 from portcullis.core.jitgate import OPENING_COLUMNS, opening_rows
 from portcullis.errors import ToolError
 from portcullis.host.builder import Builder, BuildOptions
@@ -222,7 +222,7 @@ def _row(each: Counted) -> dict[str, object]:
 
 def _counted(rows: list[dict]) -> tuple[Counted, ...]:
     found = counted_of(row["record"] for row in rows)
-    regions = [Region(**row["region"]) if row["region"] else None for row in rows]
+    regions = [CpuRound(**row["region"]) if row["region"] else None for row in rows]
     runs = [row["runs"] for row in rows]
     return tuple(
         replace(each, region=region, runs=count) for each, region, count in zip(found, regions, runs, strict=True)

@@ -5,9 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from portcullis.core.counts import COUNTERS, parse_regions
-
-SHOWN = ("pkey_writes", "isb", "cr0_writes")  # even when there was none
+from portcullis.core.counts import COUNTERS, OPENING, parse_counts
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ def parse_bounds(text: str, arch: str) -> tuple[Bound, ...]:
 def parse_executed(text: str) -> dict[str, dict[str, int]]:
     """By region, the least of each counter that emulator/plugins counted; raises ValueError for a broken line."""
     least: dict[str, dict[str, int]] = {}
-    for region in parse_regions(text):
+    for region in parse_counts(text):
         counts = {counter: region.count(counter) for counter in COUNTERS}
         kept = least.setdefault(region.name, counts)
         kept.update({name: min(kept[name], value) for name, value in counts.items()})
@@ -85,8 +83,9 @@ def with_executed(
         region = str(record.get("bench"))
         added: dict[str, int] = {}
         if all(region in run for run in (executed, plain, off)):
+            # What opens the gate is shown even when there was none.
             seen = {name for run in (executed, plain, off) for name, value in run[region].items() if value}
-            for name in (counter for counter in COUNTERS if counter in seen or counter in SHOWN):
+            for name in (counter for counter in COUNTERS if counter in seen or counter in OPENING):
                 value = plain[region][name]
                 added[name] = value
                 added[f"{name}_added"] = max(0, value - off[region][name])

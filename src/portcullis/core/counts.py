@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-LEVELS = ("user", "kernel", "irq")
+PRIVILEGES = ("user", "kernel")
+LEVELS = (*PRIVILEGES, "irq")
 # In the plugin's order; the unit of all is a number of events.
 COUNTERS = (
     "instructions",
@@ -36,11 +37,13 @@ COUNTERS = (
     "hypercall",
     "atomic",
 )
+RAISES = ("pkey_writes", "cr0_writes")  # what opens the kernel's gate
+OPENING = (*RAISES, "isb")  # and what makes that take effect
 
 
 @dataclass(frozen=True)
-class Region:
-    """One round of a region: counters by level, absent ones are zero.
+class CpuRound:
+    """What one CPU counted in one round of the region `name`: counters by level, absent ones are zero.
 
     `irq` has the interrupts that came in between, and all that ran until they returned.
     """
@@ -54,23 +57,33 @@ class Region:
     tlb: Mapping[str, object] = field(default_factory=dict)
     where: Mapping[int, int] = field(default_factory=dict)  # how often each address wrote the register of the keys
 
-    def count(self, counter: str, levels: Iterable[str] = ("user", "kernel")) -> int:
+    def count(self, counter: str, levels: Iterable[str] = PRIVILEGES) -> int:
         """A counter's sum over some levels."""
         return sum(getattr(self, level).get(counter, 0) for level in levels)
 
+    @property
+    def flushes(self) -> int:
+        """TLB invalidations."""
+        return self.count("tlbi_local") + self.count("tlbi_broadcast")
 
-def parse_regions(text: str) -> tuple[Region, ...]:
-    """Regions in the order in which they were closed; raises ValueError that names a broken line."""
-    return tuple(_region(number, line) for number, line in enumerate(text.splitlines(), 1))
+    @property
+    def user_key_writes(self) -> int:
+        """Writes of the user's pkey register by the program: the kernel's are of task switches."""
+        return self.count("user_pkey_writes", ("user",))
 
 
-def _region(number: int, line: str) -> Region:
+def parse_counts(text: str) -> tuple[CpuRound, ...]:
+    """Rounds in the order in which they were closed; raises ValueError that names a broken line."""
+    return tuple(_round(number, line) for number, line in enumerate(text.splitlines(), 1))
+
+
+def _round(number: int, line: str) -> CpuRound:
     try:
         made = json.loads(line)
         levels = {level: _counters(made.get(level, {})) for level in LEVELS}
         where = {int(address, 16): int(times) for address, times in made.get("where", {}).items()}
         named = {"tlb": made.get("tlb", {}), "where": where}
-        return Region(str(made["region"]), int(made["cpu"]), int(made["cpus"]), **levels, **named)
+        return CpuRound(str(made["region"]), int(made["cpu"]), int(made["cpus"]), **levels, **named)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"line {number} of what the plugin counted is broken: {error}") from error
 
@@ -82,7 +95,7 @@ def _counters(made: Mapping[str, object]) -> dict[str, int]:
     return {name: int(value) for name, value in made.items()}  # type: ignore[call-overload]
 
 
-def differences(expected: Iterable[Region], counted: Iterable[Region]) -> list[str]:
+def differences(expected: Iterable[CpuRound], counted: Iterable[CpuRound]) -> list[str]:
     """What was counted otherwise, one line for each region and level."""
     found = []
     for number, (want, have) in enumerate(zip_longest(expected, counted), 1):
@@ -98,7 +111,7 @@ def differences(expected: Iterable[Region], counted: Iterable[Region]) -> list[s
     return found
 
 
-def tlb_differences(expected: Iterable[Region], counted: Iterable[Region]) -> list[str]:
+def tlb_differences(expected: Iterable[CpuRound], counted: Iterable[CpuRound]) -> list[str]:
     """What a model of the TLB says otherwise, in regions where something is expected of it."""
     have = {region.name: dict(region.tlb) for region in counted}
     return [
@@ -108,9 +121,9 @@ def tlb_differences(expected: Iterable[Region], counted: Iterable[Region]) -> li
     ]
 
 
-def where_differences(counted: Iterable[Region]) -> list[str]:
+def where_differences(counted: Iterable[CpuRound]) -> list[str]:
     """Regions that wrote the register of the keys otherwise than at the addresses that were noted."""
-    sums = [(region, region.count("pkey_writes") + region.count("cr0_writes")) for region in counted]
+    sums = [(region, sum(region.count(counter) for counter in RAISES)) for region in counted]
     return [
         f"{region.name}: {sum(region.where.values())} writes have an address, not {writes}"
         for region, writes in sums
@@ -118,12 +131,12 @@ def where_differences(counted: Iterable[Region]) -> list[str]:
     ]
 
 
-def spreads(runs: Iterable[Iterable[Region]]) -> dict[tuple[str, str, str], tuple[int, int]]:
+def spreads(runs: Iterable[Iterable[CpuRound]]) -> dict[tuple[str, str, str], tuple[int, int]]:
     """Least and most of each counter, by region, level and counter, where they differ.
 
     The first round of a region is compared with the first of the other runs, and so on.
     """
-    seen: dict[tuple[str, int], list[Region]] = {}
+    seen: dict[tuple[str, int], list[CpuRound]] = {}
     count = 0
     for run in runs:
         count += 1

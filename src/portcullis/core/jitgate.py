@@ -60,7 +60,7 @@ def guest_options(arch: str, machine: str) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Counted:
+class CtestSummary:
     """What ctest said: numbers of tests, and the names of those that failed."""
 
     passed: int
@@ -68,11 +68,11 @@ class Counted:
     failed: tuple[str, ...]
 
 
-def read_ctest(text: str) -> Counted:
+def read_ctest(text: str) -> CtestSummary:
     """Result lines of ctest: `12/93 Test #12: mprotect-nesting ....   Passed    0.01 sec`."""
     lines = re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*( *Passed|\*\*\*\w[\w ]*?) +[\d.]+ sec", text, re.MULTILINE)
     states = [(name, state.strip(" *")) for name, state in lines]
-    return Counted(
+    return CtestSummary(
         sum(state == "Passed" for _, state in states),
         sum(state == "Skipped" for _, state in states),
         tuple(f"{name}: {state}" for name, state in states if state not in ("Passed", "Skipped")),

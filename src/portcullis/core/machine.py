@@ -34,6 +34,7 @@ LINEAR_MAPS = {"blocks": "live_split=force", "pages": "live_split=off"}
 class Machine:
     """What to boot. Memory is in MiB, `timeout` in seconds; None leaves a choice to the kernel.
 
+    `job` is what the guest's init runs, words with commas between them. A job of the lab is a machine with such words.
     `pks` is whether the CPU has protection keys for the kernel; `la57` and `gbpages` are of x86 only, `linear_map` of
     arm64. `backend` forces a mechanism, `design` is for kernels of lane lab. `icount` makes runs repeatable, on one
     CPU: an instruction takes 2**icount ns of the guest's time, and nothing else passes it.

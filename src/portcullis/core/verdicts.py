@@ -58,7 +58,7 @@ class Attack:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AttackResult:
     """What one attack did in one mode."""
 
     name: str
@@ -196,12 +196,12 @@ def verdict_of_dead_guest(console: str, attack: str) -> tuple[str, str]:
     return DIED, lines[-1] if lines else "the console is empty"
 
 
-def judge(attack: Attack, mode: str, verdict: str, evidence: str) -> Outcome:
+def judge(attack: Attack, mode: str, verdict: str, evidence: str) -> AttackResult:
     """Puts a verdict beside what was expected."""
-    return Outcome(attack.name, attack.scope, mode, verdict, attack.expected[mode], evidence)
+    return AttackResult(attack.name, attack.scope, mode, verdict, attack.expected[mode], evidence)
 
 
-def still_landing(outcomes: Iterable[Outcome]) -> tuple[str, ...]:
+def still_landing(outcomes: Iterable[AttackResult]) -> tuple[str, ...]:
     """A line on the attacks that are not stopped yet, or none where enforce has not met any."""
     gaps = [outcome for outcome in outcomes if outcome.scope == "gap" and outcome.mode == "enforce"]
     land = sum(outcome.verdict in ("LANDED", "REPORTED") for outcome in gaps)

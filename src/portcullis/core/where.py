@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from portcullis.core.counts import Region
+from portcullis.core.counts import CpuRound
 from portcullis.core.elf import Symbol
 
 _KINDS = ("STT_NOTYPE", "STT_FUNC")  # the first is what assembly has
@@ -26,7 +26,7 @@ class Functions:
         return self._names[self._addresses[place - 1]] if place else "?"
 
 
-def writes_by_function(regions: Iterable[Region], functions: Functions) -> dict[str, dict[str, int]]:
+def writes_by_function(regions: Iterable[CpuRound], functions: Functions) -> dict[str, dict[str, int]]:
     """By region, how often each function wrote the register, most first, in the round with the least writes."""
     least: dict[str, Mapping[int, int]] = {}
     for region in regions:

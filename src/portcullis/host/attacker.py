@@ -13,7 +13,7 @@ from portcullis.core.verdicts import (
     ERROR,
     MISSING,
     Attack,
-    Outcome,
+    AttackResult,
     judge,
     parse_attacks,
     possible_attacks,
@@ -60,14 +60,14 @@ def choose_possible(
 
 def run_attacks(
     attacks: tuple[Attack, ...], mode: str, machine: Machine, boot: Booter
-) -> tuple[tuple[Outcome, ...], tuple[Boot, ...]]:
-    """Outcome of every attack in one mode, and the boots. Each boot settles at least one attack.
+) -> tuple[tuple[AttackResult, ...], tuple[Boot, ...]]:
+    """The result of every attack in one mode, and the boots. Each boot settles at least one attack.
 
     An attack by way of the kernel itself depends on which page the kernel takes next, and on what earlier attacks left
     behind. One that could not be tried, or that should have got through and did not, gets up to nine more tries, alone,
     while there is time; one that is to be stopped has to be stopped at once.
     """
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, AttackResult] = {}
     boots = []
 
     def attempt(batch: list[Attack]) -> None:
@@ -90,7 +90,7 @@ def run_attacks(
     return tuple(outcomes[attack.name] for attack in attacks), tuple(boots)
 
 
-def is_missed(attack: Attack, mode: str, outcome: Outcome) -> bool:
+def is_missed(attack: Attack, mode: str, outcome: AttackResult) -> bool:
     """True if an attack may have had bad luck; where attacks are stopped, a guest that died has no second life."""
     return attack.scope == "gap" or outcome.verdict == "BLOCKED" or (outcome.verdict == DIED and mode != "enforce")
 
@@ -117,7 +117,7 @@ def look_at_start(booted: Boot) -> None:
         raise ToolError("the guest died before any attack began", explain(booted))
 
 
-def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[Outcome]:
+def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[AttackResult]:
     """Verdicts of one boot. When the guest died, the first attack without a verdict killed it."""
     verdicts = read_verdicts(booted.results.records)
     settled = [judge(attack, mode, *verdicts[attack.name]) for attack in waiting if attack.name in verdicts]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from portcullis.core.bench import Measured, compare, parse_bounds, parse_executed, why_not_to_print, with_executed
-from portcullis.core.counts import parse_regions
+from portcullis.core.counts import parse_counts
 from portcullis.core.elf import Image
 from portcullis.core.machine import Machine, backend_of
 from portcullis.core.where import Functions, writes_by_function
@@ -42,7 +42,7 @@ def written_where(machine: Machine, boot_it: Callable[[Machine], Boot], kernel: 
     append = f"{PLAIN} {WAITS}" if machine.arch == "arm64" else ""
     boot = boot_it(replace(machine, where=True, append=f"{machine.append} {append}".strip()))
     executed(boot, "addresses noted")
-    return writes_by_function(parse_regions(boot.executed or ""), Functions(Image(kernel.read_bytes()).symbol_table()))
+    return writes_by_function(parse_counts(boot.executed or ""), Functions(Image(kernel.read_bytes()).symbol_table()))
 
 
 def executed(boot: Boot, how: str) -> dict[str, dict[str, int]]:

@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, cross_prefix
-from portcullis.core.counts import differences, parse_regions, tlb_differences, where_differences
+from portcullis.core.counts import differences, parse_counts, tlb_differences, where_differences
 from portcullis.core.ktap import parse_ktap
 from portcullis.core.splats import last_lines
 from portcullis.errors import ToolError
@@ -51,7 +51,7 @@ def problems_of_counts(workspace: Workspace, commands: Commands, arch: str, jobs
     emulator = emulator_for(workspace, commands, arch, jobs, counts=True)
     plugin = counting_plugin(workspace, commands, jobs)
     folder = workspace.log_folder(f"counts-{arch}")
-    expected = parse_regions((_sources(workspace) / f"{arch}.jsonl").read_text())
+    expected = parse_counts((_sources(workspace) / f"{arch}.jsonl").read_text())
     found = []
     for name, more, model in RUNS:
         out = folder / f"{name}.jsonl"
@@ -61,7 +61,7 @@ def problems_of_counts(workspace: Workspace, commands: Commands, arch: str, jobs
         if finished.status != ENDED_WELL[arch]:
             said = last_lines(finished.output, 3).strip()
             raise ToolError(f"the program ended with {finished.status}: {said}", f"again: {shown(command)}")
-        counted = parse_regions(out.read_text())
+        counted = parse_counts(out.read_text())
         found += [f"{name}: {line}" for line in differences(expected, counted)]
         if model == WHERE:
             found += [f"{name}: {line}" for line in where_differences(counted)]

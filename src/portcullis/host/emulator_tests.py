@@ -23,8 +23,8 @@ TICK = 0.05  # seconds
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a test: empty `problems` is good."""
+class EmulatorRun:
+    """One run of a test: empty `problems` is good."""
 
     problems: list[str]
     folder: Path
@@ -79,7 +79,7 @@ class TestPrograms:
         run_step(self.workspace, self.commands, ["make", f"-j{self.jobs}", *words], self.log, what)
 
 
-def run_test(workspace: Workspace, test: EmulatorTest, binary: Path, programs: TestPrograms) -> Outcome:
+def run_test(workspace: Workspace, test: EmulatorTest, binary: Path, programs: TestPrograms) -> EmulatorRun:
     """Runs one test on an emulator."""
     if test.linux:
         kernel, initramfs = programs.kernel(), programs.initramfs()
@@ -102,7 +102,7 @@ def run_test(workspace: Workspace, test: EmulatorTest, binary: Path, programs: T
     complaint = _read(folder / "qemu.log").strip()
     if found and complaint:
         found.append(f"QEMU: {last_lines(complaint, 3).strip()}")
-    return Outcome(found, folder, seconds)
+    return EmulatorRun(found, folder, seconds)
 
 
 def _run(command: list[str], timeout: float, log: Path) -> tuple[int, bool]:

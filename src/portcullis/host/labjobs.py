@@ -49,7 +49,7 @@ def digest_of(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FinishedJob:
     """A job that was run or found; `result` is None when it failed, and `trouble` says why."""
 
     job: Job
@@ -94,7 +94,7 @@ Executor = Callable[[list[dict]], Iterator[tuple[int, dict]]]
 
 def run_jobs(
     workspace: Workspace, jobs: Iterable[tuple[Job, Files]], executor: Executor, again: bool = False
-) -> Iterator[Outcome]:
+) -> Iterator[FinishedJob]:
     """Yields what each job counted: first what is there already, then the others as they finish."""
     store = Store(workspace)
     missing: list[tuple[Job, Inputs, str, dict]] = []
@@ -103,15 +103,15 @@ def run_jobs(
         key = result_key(job, inputs)
         found = None if again else store.find(key, job)
         if found:
-            yield Outcome(job, found)
+            yield FinishedJob(job, found)
         else:
             missing.append((job, inputs, key, payload_of(workspace, job, files, inputs)))
     for number, answer in executor([payload for *_, payload in missing]):
         job, inputs, key, _ = missing[number]
-        outcome = _outcome(job, inputs, answer)
-        if outcome.result:
-            store.keep(key, job, outcome.result)
-        yield outcome
+        finished = _finished(job, inputs, answer)
+        if finished.result:
+            store.keep(key, job, finished.result)
+        yield finished
 
 
 def payload_of(workspace: Workspace, job: Job, files: Files, inputs: Inputs) -> dict:
@@ -156,19 +156,19 @@ def run_payload(payload: dict) -> dict:
     return {"results": boot.results_text, "counts": boot.executed or "", "folder": str(boot.folder)}
 
 
-def _outcome(job: Job, inputs: Inputs, answer: dict) -> Outcome:
+def _finished(job: Job, inputs: Inputs, answer: dict) -> FinishedJob:
     if answer.get("trouble"):
-        return Outcome(job, None, answer["trouble"], fresh=True)
+        return FinishedJob(job, None, answer["trouble"], fresh=True)
     told = parse_results(answer["results"])
     if told.failed:
         reasons = ", ".join(f"{each.name}: {each.reason}" for each in told.failed)
-        return Outcome(job, None, f"{reasons}\n    log: {answer['folder']}", fresh=True)
+        return FinishedJob(job, None, f"{reasons}\n    log: {answer['folder']}", fresh=True)
     try:
         when = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
         result = result_of(job, answer["counts"], told.records, inputs, when)
     except ValueError as error:
-        return Outcome(job, None, f"{error}\n    log: {answer['folder']}", fresh=True)
+        return FinishedJob(job, None, f"{error}\n    log: {answer['folder']}", fresh=True)
     reason = why_not_to_price([result])
     if reason:
-        return Outcome(job, None, f"refused: {reason}\n    log: {answer['folder']}", fresh=True)
-    return Outcome(job, result, fresh=True)
+        return FinishedJob(job, None, f"refused: {reason}\n    log: {answer['folder']}", fresh=True)
+    return FinishedJob(job, result, fresh=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from portcullis.core.counts import parse_regions
+from portcullis.core.counts import parse_counts
 from portcullis.core.cpio import Entry, regular
 from portcullis.core.machine import Machine
 from portcullis.core.results import parse_results
@@ -222,6 +222,6 @@ def counted_in(boot: Boot) -> tuple[Counted, ...]:
 
 def _counted(records: Iterable[Mapping[str, object]], executed: str) -> tuple[Counted, ...]:
     try:
-        return counted_of(records, parse_regions(executed))
+        return counted_of(records, parse_counts(executed))
     except ValueError as error:
         raise ToolError(str(error)) from error

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from portcullis.core.counts import parse_regions
+from portcullis.core.counts import parse_counts
 from portcullis.core.cpio import Entry, regular
 from portcullis.core.machine import Machine
 from portcullis.errors import ToolError
@@ -78,6 +78,6 @@ def guest_initramfs(workspace: Workspace, commands: Commands, arch: str, program
 def counted_in(boot: Boot) -> dict[str, dict[str, Counts]]:
     """What a boot of guest_machine() counted; raises ToolError when that is broken."""
     try:
-        return counts_of(parse_regions(boot.executed or ""))
+        return counts_of(parse_counts(boot.executed or ""))
     except ValueError as error:
         raise ToolError(str(error), f"log: {boot.folder}") from error

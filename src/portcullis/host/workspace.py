@@ -42,9 +42,9 @@ class Workspace:
             raise ToolError(f"cannot make {path}: {error.strerror}", "choose another with --cache DIR") from error
         return path
 
-    def log_folder(self, job: str) -> Path:
-        """A new folder for the logs of one job, named after the time and the job."""
-        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in job)[:60]
+    def log_folder(self, label: str) -> Path:
+        """A new folder for the logs of one run, named after the time and the label."""
+        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in label)[:60]
         base = self.folder("logs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{safe}"
         for number in range(1000):
             path = base if number == 0 else base.with_name(f"{base.name}-{number}")

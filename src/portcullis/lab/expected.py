@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from portcullis.core.counts import PRIVILEGES
 from portcullis.lab.results import Region, Result
 
 QUICK = ("fork", "calls")  # benchmarks; vmalloc counts otherwise when anything else takes memory before it
@@ -29,7 +30,7 @@ def counts_of(results: Iterable[Result]) -> dict[str, dict[str, dict[str, dict[s
     """What a file of expectations has of results: by job, region and level the least of each counter."""
     return {
         result.job: {
-            name: {level: _least(region, level) for level in ("user", "kernel")}
+            name: {level: _least(region, level) for level in PRIVILEGES}
             for name, region in sorted(result.regions.items())
         }
         for result in results
@@ -104,7 +105,7 @@ def differences(expected: Expected, arch: str, results: Iterable[Result], toolch
 
 def _changes(before: Mapping[str, Numbers], now: Mapping[str, Numbers], skipped: tuple[str, ...]) -> list[str]:
     lines = []
-    for level in ("user", "kernel"):
+    for level in PRIVILEGES:
         was, is_now = before.get(level, {}), now.get(level, {})
         for name in sorted({*was, *is_now}):
             one, other = was.get(name, 0), is_now.get(name, 0)

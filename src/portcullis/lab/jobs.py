@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 
 from portcullis.core.machine import Machine
-from portcullis.lab.results import DESIGNS, Result, Round, rounds_of
-from portcullis.lab.results import Region as Counted
+from portcullis.lab.results import DESIGNS, Region, Result, Round, rounds_of
 
 LANE = "lab"
 DESIGNS_LANE = "lab-designs"
@@ -150,7 +149,7 @@ VARIANTS = {
 
 @dataclass(frozen=True)
 class Job:
-    """One boot."""
+    """One boot; the guest's part of it is the `job` of its machine."""
 
     arch: str
     benchmark: Benchmark
@@ -323,10 +322,10 @@ def _right_design(job: Job, record: Mapping[str, object]) -> None:
         raise ValueError(f"the guest ran design {said or 'unknown'}, not {job.design}")
 
 
-def _region(name: str, record: Mapping[str, object], rounds: tuple[Round, ...]) -> Counted:
+def _region(name: str, record: Mapping[str, object], rounds: tuple[Round, ...]) -> Region:
     times = record.get("times")
     if not isinstance(times, int) or times < 1:
         raise ValueError(f"region {name}: the guest does not say how many operations it had")
     if "rounds" in record and record["rounds"] != len(rounds):
         raise ValueError(f"region {name}: {record['rounds']} rounds were run, {len(rounds)} counted")
-    return Counted(times, rounds)
+    return Region(times, rounds)

@@ -9,7 +9,7 @@ seeds even that out: all figures of a program are sums over them.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from portcullis.core.counts import LEVELS, Region
+from portcullis.core.counts import LEVELS, CpuRound
 from portcullis.lab.luajit_bench import KEYED, LIMIT, STOCK
 
 # A key for its pages, and two calls each time its record is written: when it is made and when it is freed.
@@ -33,7 +33,7 @@ class Counted:
     traces: int
     calls: int
     watched: Mapping[str, int]
-    region: Region | None = None
+    region: CpuRound | None = None
     runs: int = 1
 
     @property
@@ -44,21 +44,21 @@ class Counted:
     @property
     def flushes(self) -> int:
         """TLB invalidations."""
-        return self.count("tlbi_local") + self.count("tlbi_broadcast")
+        return self.region.flushes if self.region else 0
 
     @property
     def key_writes(self) -> int:
         """Writes of the user's pkey register by the program: the kernel's are of task switches."""
-        return self.region.user.get("user_pkey_writes", 0) if self.region else 0
+        return self.region.user_key_writes if self.region else 0
 
     def count(self, counter: str) -> int:
         """A counter at both levels."""
         return self.region.count(counter) if self.region else 0
 
 
-def counted_of(records: Iterable[Mapping[str, object]], regions: Iterable[Region] = ()) -> tuple[Counted, ...]:
+def counted_of(records: Iterable[Mapping[str, object]], regions: Iterable[CpuRound] = ()) -> tuple[Counted, ...]:
     """What the guest told, with what the plugin counted, in the same order; raises ValueError when it is broken."""
-    waiting: dict[str, list[Region]] = {}
+    waiting: dict[str, list[CpuRound]] = {}
     for region in regions:
         waiting.setdefault(region.name, []).append(region)
     found: dict[tuple[str, str], Counted] = {}

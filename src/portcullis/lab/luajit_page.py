@@ -4,6 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from portcullis.core.counts import PRIVILEGES
 from portcullis.lab.luajit_bench import (
     KEYED,
     LIMIT,
@@ -210,11 +211,11 @@ def _guest_part(guest: GuestCounts) -> Part:
         stock, keyed = variants[name][STOCK], variants[name][KEYED]
         parts = {
             level: 100 * (_level(stock, level) - _level(keyed, level)) / max(stock.instructions, 1)
-            for level in ("user", "kernel")
+            for level in PRIVILEGES
         }
         bars.append(Bar(name, parts))
     title = "Instructions that jitgate saves, of all that stock executes"
-    series = ("user", "kernel")
+    series = PRIVILEGES
     plot = Plot(
         f"luajit-saved-{guest.arch}",
         title,

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from portcullis.core.counts import Region
+from portcullis.core.counts import CpuRound
 
 STOCK, KEYED, BY_CALLS = "stock", "jitgate", "wx"
 BENCHED = ("stock", "sealloc", "wx", "jitgate")
@@ -62,17 +62,17 @@ class Counts:
         return self.calls, self.flushes, self.key_writes, self.user, self.kernel
 
 
-def _counts(region: Region) -> Counts:
+def _counts(region: CpuRound) -> Counts:
     return Counts(
         region.count("syscall"),
-        region.count("tlbi_local") + region.count("tlbi_broadcast"),
-        region.user.get("user_pkey_writes", 0),
+        region.flushes,
+        region.user_key_writes,
         region.user.get("instructions", 0),
         region.kernel.get("instructions", 0),
     )
 
 
-def counts_of(regions: Iterable[Region]) -> dict[str, dict[str, Counts]]:
+def counts_of(regions: Iterable[CpuRound]) -> dict[str, dict[str, Counts]]:
     """Work -> variant -> what it took beyond the start; raises ValueError when a start was not counted."""
     whole: dict[str, dict[str, Counts]] = {}
     for region in regions:

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from portcullis.core.counts import PRIVILEGES
 from portcullis.lab.pricing import Counts, Range, overhead, price, solve_overhead, solve_time
 from portcullis.lab.profile import ADDED, FULL_FLUSHES, Profile
 from portcullis.lab.results import BASES, Region, Result, Round
@@ -16,7 +17,7 @@ PROFILE_OF = {
     "kaiser": "intel-pcid",
     "blocks": "graviton2",
 }
-LEVELS = ("", "user", "kernel")
+ROW_LEVELS = ("", *PRIVILEGES)
 KINDS = ("percent", "ns", "per_second", "misses_percent")
 OWN_DESIGN = "portcullis"
 BATCHED = "rfc"
@@ -106,7 +107,7 @@ def _row(entry: Mapping[str, object], sources: Mapping[str, Published]) -> Row:
         raise ValueError(f"published figure {name} needs one of {', '.join(KINDS)}")
     kind, value = kinds[0], float(entry[kinds[0]])  # type: ignore[arg-type]
     level, like = str(entry.get("level", "")), tuple(entry.get("like", ()))  # type: ignore[arg-type]
-    if level not in LEVELS:
+    if level not in ROW_LEVELS:
         raise ValueError(f"published figure {name}: level {level!r}")
     if set(like) - set(LIKE):
         raise ValueError(f"published figure {name}: like {list(like)}, known are {', '.join(LIKE)}")
@@ -132,7 +133,7 @@ def _row(entry: Mapping[str, object], sources: Mapping[str, Published]) -> Row:
     )
 
 
-class Counted:
+class ResultIndex:
     """All results at hand, found by architecture, region, design and variant."""
 
     def __init__(self, results: Iterable[Result]) -> None:
@@ -185,7 +186,7 @@ class Fitted:
         return f"{words} (from counts of {self.when}, which are not kept; {self.why})" if self.when else words
 
 
-def as_in_source(row: Row, counted: Counted, arch: str) -> tuple[Counts | None, Counts | None]:
+def as_in_source(row: Row, counted: ResultIndex, arch: str) -> tuple[Counts | None, Counts | None]:
     """Counters of a row's design and of its base, made like those of the source by what the row names.
 
     runs: Linux 6.12 has a DSB and an ISB behind each entry of the kernel, with protection and without; from 6.16 on
@@ -212,7 +213,7 @@ def _less(counters: Counts, surplus: Counts) -> dict[str, float]:
     return {name: max(0.0, value - surplus.get(name, 0.0)) for name, value in counters.items()}
 
 
-def settle(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Profile, tuple[Fitted, ...]]:
+def settle(profile: Profile, rows: Iterable[Row], counted: ResultIndex) -> tuple[Profile, tuple[Fitted, ...]]:
     """Solves for all prices that a profile fits to published rows, again and again until they agree."""
     rows = tuple(rows)
     by_name = {row.id: row for row in rows}
@@ -229,7 +230,7 @@ def settle(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Pro
     return profile, tuple(fitted.values())
 
 
-def _by_region(profile: Profile, rows: Iterable[Row], counted: Counted) -> Profile:
+def _by_region(profile: Profile, rows: Iterable[Row], counted: ResultIndex) -> Profile:
     """The price of an instruction in each region that has a significant row of the design that settles it."""
     cost = profile.costs["instructions"]
     if not cost.fit_each:
@@ -253,7 +254,7 @@ def _or_last(found: Fitted, profile: Profile) -> Fitted:
 
 
 def settle_ends(
-    profile: Profile, rows: Iterable[Row], counted: Counted
+    profile: Profile, rows: Iterable[Row], counted: ResultIndex
 ) -> tuple[tuple[Profile, tuple[Fitted, ...]], ...]:
     """settle() at each end of the price that the fitted ones hang on."""
     rows = tuple(rows)
@@ -264,7 +265,7 @@ def _same(one: float | None, other: float | None) -> bool:
     return one is other or (one is not None and other is not None and abs(one - other) <= 1e-9 * max(one, 1.0))
 
 
-def _solve(profile: Profile, event: str, row: Row, counted: Counted) -> Fitted:
+def _solve(profile: Profile, event: str, row: Row, counted: ResultIndex) -> Fitted:
     counters, base = as_in_source(row, counted, profile.arch)
     if counters is None:
         missing = f"{row.region} was not counted with {row.design}{' ' + row.variant if row.variant else ''}"
@@ -322,7 +323,7 @@ class Comparison:
         return _against(self.row, found)
 
 
-def compare(profile: Profile, rows: Iterable[Row], counted: Counted) -> tuple[Comparison, ...]:
+def compare(profile: Profile, rows: Iterable[Row], counted: ResultIndex) -> tuple[Comparison, ...]:
     """Every row of the source that belongs to a profile (settled before), held against what was counted."""
     own = [row for row in rows if PROFILE_OF.get(row.source.id) == profile.name]
     fits = {cost.fit for cost in profile.costs.values() if cost.fit and cost.known}
@@ -335,7 +336,7 @@ def _against(row: Row, found: Range) -> tuple[float | None, float]:
     return found.middle / row.value if comparable else None, found.middle - row.value
 
 
-def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comparison:
+def _compare(row: Row, profile: Profile, counted: ResultIndex, fitted: bool) -> Comparison:
     for event, cycles in row.prices.items():
         profile = profile.with_cost(event, cycles)
     if row.misses_percent is not None:
@@ -356,7 +357,7 @@ def _compare(row: Row, profile: Profile, counted: Counted, fitted: bool) -> Comp
     return _with_own_base(Comparison(row, ours_or_none, *_against(row, ours_or_none), fitted), profile, counted)
 
 
-def compare_ends(profiles: Iterable[Profile], rows: Iterable[Row], counted: Counted) -> tuple[Comparison, ...]:
+def compare_ends(profiles: Iterable[Profile], rows: Iterable[Row], counted: ResultIndex) -> tuple[Comparison, ...]:
     """compare() with each of the profiles; figures span what all of them give."""
     rows = tuple(rows)
     found = [compare(profile, rows, counted) for profile in profiles]
@@ -387,7 +388,7 @@ def _percent(design: Counts | None, base: Counts | None, profile: Profile) -> Ra
     return Range(100 * found.range.low, 100 * found.range.high, 100 * found.range.middle) if found else None
 
 
-def _with_own_base(found: Comparison, profile: Profile, counted: Counted) -> Comparison:
+def _with_own_base(found: Comparison, profile: Profile, counted: ResultIndex) -> Comparison:
     row, here = found.row, profile.at(found.row.region, found.row.level)
     counters, base = as_in_source(row, counted, profile.arch)
     bare = as_in_source(replace(row, like=()), counted, profile.arch)
@@ -425,7 +426,7 @@ class Target:
     rfc: Range | None = None  # our own design of that name
 
 
-def targets(profile: Profile, rows: Iterable[Row], counted: Counted, variants: Iterable[str]) -> tuple[Target, ...]:
+def targets(profile: Profile, rows: Iterable[Row], counted: ResultIndex, variants: Iterable[str]) -> tuple[Target, ...]:
     """Each published figure of batching that is an overhead, and ours beside it; none without a settled price."""
     if not profile.costs["instructions"].known:
         return ()
@@ -434,7 +435,7 @@ def targets(profile: Profile, rows: Iterable[Row], counted: Counted, variants: I
     return tuple(target for target in made if target.found)
 
 
-def _target(row: Row, profile: Profile, counted: Counted, variants: tuple[str, ...]) -> Target:
+def _target(row: Row, profile: Profile, counted: ResultIndex, variants: tuple[str, ...]) -> Target:
     base = as_in_source(row, counted, profile.arch)[1]
     here = profile.at(row.region, row.level)
     found = {}
@@ -447,7 +448,7 @@ def _target(row: Row, profile: Profile, counted: Counted, variants: tuple[str, .
 
 
 def targets_ends(
-    profiles: Iterable[Profile], rows: Iterable[Row], counted: Counted, variants: Iterable[str]
+    profiles: Iterable[Profile], rows: Iterable[Row], counted: ResultIndex, variants: Iterable[str]
 ) -> tuple[Target, ...]:
     """targets() with each of the profiles; figures span what all of them give."""
     rows, variants = tuple(rows), tuple(variants)
@@ -476,7 +477,7 @@ def misses_per_thousand(region: Region) -> float | None:
     return 1000 * sum(misses for misses, _ in found) / instructions if instructions else None  # type: ignore[misc]
 
 
-def _compare_misses(row: Row, counted: Counted, arch: str) -> Comparison:
+def _compare_misses(row: Row, counted: ResultIndex, arch: str) -> Comparison:
     regions = [counted.regions.get((arch, row.region, row.design, name)) for name in (row.variant, row.base_variant)]
     rates = [misses_per_thousand(region) if region else None for region in regions]
     if rates[0] is None or not rates[1]:

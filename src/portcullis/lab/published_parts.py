@@ -10,7 +10,7 @@ from portcullis.lab.published import (
     BATCHED,
     LIKE,
     Comparison,
-    Counted,
+    ResultIndex,
     Row,
     Target,
     compare_ends,
@@ -39,7 +39,7 @@ def published_parts(profile: Profile, rows: tuple[Row, ...], results: list[Resul
     """The part of one CPU, or none where nothing is counted that was published for it."""
     accepted = [each for variant in SWITCHES for each in accept(results, variant)[0]]
     settled = next((table.profiles for table in tables), (profile,))
-    counted = Counted([*accepted, *own_variants(results, rows)])
+    counted = ResultIndex([*accepted, *own_variants(results, rows)])
     found = compare_ends(settled, rows, counted)
     shown = [each for each in found if each.ours]
     own_targets = _target_grids(settled, rows, counted)
@@ -116,7 +116,7 @@ def _ratio(one: Range | None, other: Range | None) -> str:
     return f"{one.middle / other.middle:.2f}" if one and other and other.middle > 0 else "–"
 
 
-def _target_grids(profiles: tuple[Profile, ...], rows: tuple[Row, ...], counted: Counted) -> list[Grid]:
+def _target_grids(profiles: tuple[Profile, ...], rows: tuple[Row, ...], counted: ResultIndex) -> list[Grid]:
     variants = [name for name in SWITCHES if any(key[3] == name for key in counted.regions)]
     found = targets_ends(profiles, rows, counted, variants)
     if not found:

@@ -5,10 +5,11 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from portcullis.core.counts import PRIVILEGES, RAISES, CpuRound, parse_counts
+
 FORMAT = 1
 BASES = ("stock", "off")  # designs that protect nothing
 DESIGNS = (*BASES, "per-write", "rfc", "portcullis")
-RAISES = ("pkey_writes", "cr0_writes")  # counters of which a protected run must have some
 KEYED = ("pages_keyed", "pool_used")  # of kpkeys/stats: since the region began, and now
 SILENT = ("syscall", "lseek", "gate-")  # regions that change no page table
 ALLOCATING = ("fork", "touch", "exec", "kernbench", "lm-")  # regions that take new page tables
@@ -168,7 +169,7 @@ def _region(name: str, entry: Mapping[str, object]) -> Region:
 
 
 def _round(name: str, entry: Mapping[str, object]) -> Round:
-    levels = [entry.get(level, {}) for level in ("user", "kernel")]
+    levels = [entry.get(level, {}) for level in PRIVILEGES]
     for counters in levels:
         for counter, value in counters.items():  # type: ignore[union-attr]
             if not isinstance(value, int) or value < 0:
@@ -176,32 +177,27 @@ def _round(name: str, entry: Mapping[str, object]) -> Round:
     return Round(levels[0], levels[1], entry.get("tlb") or {})  # type: ignore[arg-type]
 
 
-def rounds_of(lines: str) -> dict[str, tuple[Round, ...]]:
-    """What the plugin wrote (one JSON object a line), by region; rounds of all CPUs of a region are added up.
+def rounds_of(text: str) -> dict[str, tuple[Round, ...]]:
+    """What the plugin wrote, by region; rounds of all CPUs of a region are added up.
 
     Raises ValueError for a broken line.
     """
-    found: dict[str, list[dict[str, object]]] = {}
-    for number, line in enumerate(lines.splitlines(), 1):
-        try:
-            counted = json.loads(line)
-            found.setdefault(str(counted["region"]), []).append(counted)
-        except (KeyError, TypeError, json.JSONDecodeError) as error:
-            raise ValueError(f"line {number} of the counts is broken: {line[:80]!r}") from error
+    found: dict[str, list[CpuRound]] = {}
+    for each in parse_counts(text):
+        found.setdefault(each.name, []).append(each)
     return {name: _by_round(entries) for name, entries in found.items()}
 
 
-def _by_round(entries: Iterable[Mapping[str, object]]) -> tuple[Round, ...]:
+def _by_round(entries: Iterable[CpuRound]) -> tuple[Round, ...]:
     """The n-th entry of each CPU belongs to round n."""
-    by_cpu: dict[object, list[Mapping[str, object]]] = {}
+    by_cpu: dict[int, list[CpuRound]] = {}
     for entry in entries:
-        by_cpu.setdefault(entry.get("cpu", 0), []).append(entry)
-    count = max(len(each) for each in by_cpu.values())
+        by_cpu.setdefault(entry.cpu, []).append(entry)
     rounds = []
-    for number in range(count):
+    for number in range(max(len(each) for each in by_cpu.values())):
         parts = [each[number] for each in by_cpu.values() if number < len(each)]
-        user, kernel = (_sum(part.get(level) or {} for part in parts) for level in ("user", "kernel"))
-        rounds.append(Round(user, kernel, parts[0].get("tlb") or {}))  # type: ignore[arg-type]
+        user, kernel = (_sum(getattr(part, level) for part in parts) for level in PRIVILEGES)
+        rounds.append(Round(user, kernel, parts[0].tlb))
     return tuple(rounds)
 
 

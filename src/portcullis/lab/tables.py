@@ -4,21 +4,22 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from portcullis.core.counts import OPENING, RAISES
 from portcullis.lab.jobs import stock_variant
 from portcullis.lab.pricing import Overhead, Price, overhead, price, solve_overhead
 from portcullis.lab.profile import Profile, priced_counts
 from portcullis.lab.published import (
     BATCHED,
     OWN_DESIGN,
-    Counted,
     Fitted,
+    ResultIndex,
     Row,
     at_level,
     settle_ends,
     span,
     without_surplus,
 )
-from portcullis.lab.results import BASES, DESIGNS, RAISES, Region, Result, why_not_to_price
+from portcullis.lab.results import BASES, DESIGNS, Region, Result, why_not_to_price
 from portcullis.lab.text import percent_range, time_range
 
 DEFAULT_LIMIT = 0.05  # overhead of the break-even where nobody published one
@@ -26,7 +27,6 @@ GATE = "gate-"
 UNEVEN = 0.05  # spread of the rounds from which a row is no longer to be trusted
 LEVELS_OF = {"kernbench-system": ("kernbench", "kernel")}  # lines of one level of a region
 RUNS = ("vmalloc", "vm-map-ram")  # regions with a barrier behind each entry in 6.12, behind a run of them in ours
-OPENING = (*RAISES, "isb")  # what opens and shuts the gate
 # The event that a switch is: without its price there is no time.
 GATE_EVENTS = {
     **dict.fromkeys(("guard", "register"), OPENING),
@@ -134,9 +134,9 @@ def make_table(
     older = tuple(result for result in known if result.arch == profile.arch and result.job not in jobs)
     accepted, refused = accept(own, variant)
     fit_on, _ = accept([*older, *own])  # prices are fitted to the plain boots and to variants that a row names
-    settled = settle_ends(profile, rows, Counted([*fit_on, *own_variants([*older, *own], rows)]))
+    settled = settle_ends(profile, rows, ResultIndex([*fit_on, *own_variants([*older, *own], rows)]))
     bases = [each for each in (*older, *own) if each.design in BASES]
-    counted = Counted([*bases, *[each for each in older if each.design == OWN_DESIGN], *accepted])
+    counted = ResultIndex([*bases, *[each for each in older if each.design == OWN_DESIGN], *accepted])
     regions = {name for result in accepted for name in result.regions}
     names = sorted(regions | {name for name, (region, _) in LEVELS_OF.items() if region in regions}, key=_order)
     if not settled[0][0].costs["instructions"].known and names:
@@ -198,7 +198,7 @@ def accept(results: Iterable[Result], variant: str = "") -> tuple[list[Result], 
 def _line(
     name: str,
     profile: Profile,
-    counted: Counted,
+    counted: ResultIndex,
     rows: Iterable[Row],
     variant: str,
     asked: Iterable[str],
@@ -229,7 +229,7 @@ def _line(
 
 
 def _base(
-    name: str, found: Mapping[str, Region | None], counted: Counted, where: tuple[str, str, str], level: str
+    name: str, found: Mapping[str, Region | None], counted: ResultIndex, where: tuple[str, str, str], level: str
 ) -> tuple[str, Region | None]:
     """The stock kernel, the one without protection where nobody counted that, any design for a switch."""
     arch, region, variant = where
@@ -261,7 +261,7 @@ def _by_construction(profile: Profile, rows: Iterable[Row], fitted: Iterable[Fit
     }
 
 
-def _counted(counted: Counted, key: tuple[str, str, str, str], level: str) -> Region | None:
+def _counted(counted: ResultIndex, key: tuple[str, str, str, str], level: str) -> Region | None:
     found = counted.regions.get(key)
     return at_level(found, level) if found and level else found
 
