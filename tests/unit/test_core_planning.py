@@ -15,7 +15,7 @@ import portcullis
 from portcullis.core.arches import ARCHES, arch_name, cross_prefix
 from portcullis.core.bench import compare, parse_bounds, parse_executed, why_not_to_print, with_executed
 from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
-from portcullis.core.counts import differences, parse_counts, spreads
+from portcullis.core.counts import differences, parse_counts
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
 from portcullis.core.machine import (
     Files,
@@ -355,13 +355,6 @@ def test_other_counts_are_told_by_region_and_level():
     assert differences(must, must) == []
     assert differences(must, parse_counts(line("a", 1, 3) + line("b"))) == ["a, kernel: isb 3 not 2"]
     assert differences(must, must[:1]) == ["region 2 is none, not 'b'"]
-    assert spreads([must, must]) == {}
-    other = parse_counts(line("a", 1, 5) + line("b") + line("b", 4))
-    assert spreads([must, other]) == {
-        ("a", "kernel", "isb"): (2, 5),
-        ("b", "user", "isb"): (0, 4),
-        ("b", "irq", "isb"): (0, 100),
-    }
 
 
 def test_a_repeatable_machine_has_one_cpu_and_nothing_random():

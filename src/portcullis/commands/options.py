@@ -18,7 +18,6 @@ from portcullis.host.sources import Source, user_source
 from portcullis.host.workspace import Workspace
 
 _VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*)=(.*)")
-_JOBS = re.compile(r"-?j(\d+)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -129,28 +129,3 @@ def where_differences(counted: Iterable[CpuRound]) -> list[str]:
         for region, writes in sums
         if sum(region.where.values()) != writes
     ]
-
-
-def spreads(runs: Iterable[Iterable[CpuRound]]) -> dict[tuple[str, str, str], tuple[int, int]]:
-    """Least and most of each counter, by region, level and counter, where they differ.
-
-    The first round of a region is compared with the first of the other runs, and so on.
-    """
-    seen: dict[tuple[str, int], list[CpuRound]] = {}
-    count = 0
-    for run in runs:
-        count += 1
-        rounds: dict[str, int] = {}
-        for region in run:
-            number = rounds[region.name] = rounds.get(region.name, 0) + 1
-            seen.setdefault((region.name, number), []).append(region)
-    found: dict[tuple[str, str, str], tuple[int, int]] = {}
-    for (name, _), regions in seen.items():
-        for level in LEVELS:
-            for counter in COUNTERS:
-                values = [getattr(region, level).get(counter, 0) for region in regions]
-                values += [0] * (count - len(values))
-                if min(values) != max(values):
-                    low, high = found.get((name, level, counter), (min(values), max(values)))
-                    found[name, level, counter] = min(low, *values), max(high, *values)
-    return found

@@ -30,7 +30,6 @@ DATA = Path(__file__).parents[1] / "data" / "luajit-bench.toml"
 GUEST_PROGRAM = "luabench"
 IN_GUEST = "luajit"  # folder of interpreters and programs
 RUN = "run.lua"
-FIELDS = ("user", "system", "wall")
 
 Interpreters = Mapping[str, Path]
 

@@ -18,7 +18,6 @@ class Program:
 
     name: str
     published: float | None = None
-    named: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def parse_programs(text: str) -> Programs:
     """Reads data/luajit-bench.toml."""
     data = tomllib.loads(text)
     source = data["source"]
-    programs = (Program(each["name"], each.get("published"), each.get("as", each["name"])) for each in data["program"])
+    programs = (Program(each["name"], each.get("published")) for each in data["program"])
     return Programs(tuple(programs), source["title"], source["url"], source["note"], source["geomean"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Turns counts into time, as ranges with their ingredients; solves for prices that nobody published."""
+"""Turns counts into time, as ranges; solves for prices that nobody published."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,16 +27,6 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Ingredient:
-    """What one event contributes to the time of an operation, in cycles."""
-
-    event: str
-    count: float
-    each: Range
-    cycles: Range
-
-
-@dataclass(frozen=True)
 class Price:
     """Time of one operation in cycles; `unknown` has the events that it lacks, with how many, if they matter.
 
@@ -44,7 +34,6 @@ class Price:
     """
 
     cycles: Range
-    ingredients: tuple[Ingredient, ...]
     unknown: Mapping[str, float]
 
 
@@ -52,14 +41,9 @@ def price(counters: Counts, profile: Profile) -> Price:
     """What counted events cost on a CPU; those of unknown price are left out and named."""
     counts = priced_counts(counters, profile.arch)
     unknown = {event: count for event, count in counts.items() if not profile.costs[event].full}
-    ingredients = tuple(
-        Ingredient(event, count, Range(low, high), Range(count * low, count * high))
-        for event, count in counts.items()
-        if profile.costs[event].known
-        for low, high in [profile.costs[event].range]
-    )
-    total = Range(sum(each.cycles.low for each in ingredients), sum(each.cycles.high for each in ingredients))
-    return Price(total, ingredients, _that_matter(unknown, total.middle))
+    priced = [(count, profile.costs[event].range) for event, count in counts.items() if profile.costs[event].known]
+    total = Range(sum(count * low for count, (low, _) in priced), sum(count * high for count, (_, high) in priced))
+    return Price(total, _that_matter(unknown, total.middle))
 
 
 def _that_matter(unknown: Counts, whole: float) -> dict[str, float]:

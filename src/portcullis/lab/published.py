@@ -309,7 +309,6 @@ class Comparison:
     factor: float | None
     points: float | None
     fitted: bool
-    missing: str = ""
     uncorrected: Range | None = None
     own_base: Range | None = None
     instructions: Range | None = None
@@ -342,18 +341,16 @@ def _compare(row: Row, profile: Profile, counted: ResultIndex, fitted: bool) -> 
     if row.misses_percent is not None:
         return _compare_misses(row, counted, profile.arch)
     counters, base = as_in_source(row, counted, profile.arch)
-    if counters is None:
-        return Comparison(row, None, None, None, fitted, "not counted")
-    unsettled = [event for event, cost in profile.costs.items() if cost.fit and not cost.known]
-    if "instructions" in unsettled:
-        return Comparison(row, None, None, None, fitted, "the price of an instruction is not settled")
+    instruction = profile.costs["instructions"]
+    if counters is None or (instruction.fit and not instruction.known):
+        return Comparison(row, None, None, None, fitted)
     if row.ns is not None:
         cycles = price(counters, profile).cycles
         ours = Range(profile.ns(cycles.low), profile.ns(cycles.high))
         return Comparison(row, ours, *_against(row, ours), fitted)
     ours_or_none = _percent(counters, base, profile)
     if ours_or_none is None or base is None:
-        return Comparison(row, None, None, None, fitted, "nothing to compare with was counted")
+        return Comparison(row, None, None, None, fitted)
     return _with_own_base(Comparison(row, ours_or_none, *_against(row, ours_or_none), fitted), profile, counted)
 
 
@@ -481,6 +478,6 @@ def _compare_misses(row: Row, counted: ResultIndex, arch: str) -> Comparison:
     regions = [counted.regions.get((arch, row.region, row.design, name)) for name in (row.variant, row.base_variant)]
     rates = [misses_per_thousand(region) if region else None for region in regions]
     if rates[0] is None or not rates[1]:
-        return Comparison(row, None, None, None, False, "not counted with the model of a TLB")
+        return Comparison(row, None, None, None, False)
     ours = Range(*[100 * (rates[0] / rates[1] - 1)] * 2)
     return Comparison(row, ours, *_against(row, ours), False)

@@ -48,7 +48,6 @@ class BreakEven:
     event: str
     cycles: float | None  # None: at no price
     limit: float
-    others: tuple[str, ...]  # unknown as well, taken as free
 
 
 @dataclass(frozen=True)
@@ -283,7 +282,6 @@ def _break_evens(
             event,
             solve_overhead(counts, below, profile, event, limit),
             limit,
-            tuple(other for other in above.unknown if other != event),
         )
         for event in more
     )
