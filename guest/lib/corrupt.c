@@ -320,6 +320,7 @@ int ktask(pid_t pid, struct task *task)
 	task->kernel_key = corrupt_answer("kernel_key");
 	task->enabled_keys = corrupt_answer("enabled_keys");
 	task->frame = corrupt_answer("frame");
+	task->cpu_word = corrupt_answer("cpu_word");
 	return 0;
 }
 

@@ -38,6 +38,7 @@ struct task {
 	uint64_t kernel_key;	/* the kernel's own, or 0 */
 	uint64_t enabled_keys;	/* which ones user space may use, or 0 */
 	uint64_t frame;		/* of the function that the task sleeps in, or 0 */
+	uint64_t cpu_word;	/* the number of its CPU */
 };
 
 /* Open the component; returns 0 or -errno. Do it before giving up root. */

@@ -11,7 +11,9 @@
 
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
 
+#ifndef __ASSEMBLER__
 #include <asm/text-patching.h>
+#endif
 
 /* One helper each sets and clears entries of any level. */
 #define KPKEYS_ENTRIES_OF_ANY_SIZE	1
@@ -31,7 +33,9 @@
 
 #else
 
+#ifndef __ASSEMBLER__
 #include <asm/patching.h>
+#endif
 
 #define kpkeys_last_reg			pmr_save
 #define KPKEYS_REGS_READ		38
