@@ -77,6 +77,16 @@ static void test_register_by_number(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, 0), 0);
 }
 
+/* The CPU would write there. The emulator has no such register, and takes what is written to one. */
+static void test_no_address_for_the_cpu(struct kunit *test)
+{
+	unsigned int number = MSR_IA32_HW_FEEDBACK_PTR;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	OPTIMIZER_HIDE_VAR(number);
+	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, __pa(&kpkeys_state) | 1), 0);
+}
+
 /* As root may by an ioctl(). */
 static void test_register_by_registers(struct kunit *test)
 {
@@ -468,6 +478,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
+	KUNIT_CASE(test_no_address_for_the_cpu),
 	KUNIT_CASE(test_register_by_registers),
 	KUNIT_CASE(test_base_by_number),
 	KUNIT_CASE(test_copy_of_cr4),

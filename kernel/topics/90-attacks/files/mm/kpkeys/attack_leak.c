@@ -100,9 +100,9 @@ int attack_task(struct attack_file *file, struct attack_request *request)
 	attack_print(file, "stack=0x%lx stack_size=0x%lx regs=0x%lx\n",
 		     (long)task_stack_page(task), (long)THREAD_SIZE,
 		     (long)task_pt_regs(task));
-	attack_print(file, "thread=0x%lx sp=0x%lx cpu=%u\n",
+	attack_print(file, "thread=0x%lx sp=0x%lx cpu=%u cpu_word=0x%lx\n",
 		     (long)&task->thread, attack_stack_pointer(task),
-		     task_cpu(task));
+		     task_cpu(task), (long)&task_thread_info(task)->cpu);
 	attack_print(file, "keys=0x%lx keys_slot=0x%lx\n",
 		     attack_task_keys(task), attack_task_slot(task));
 	attack_print(file, "kernel_key=0x%lx enabled_keys=0x%lx frame=0x%lx\n",

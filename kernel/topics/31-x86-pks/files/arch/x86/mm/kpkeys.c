@@ -420,16 +420,21 @@ static bool is_other_base(u64 base)
 
 /**
  * __kpkeys_refuse_msr - may a register not be written by its number?
- * @msr: the number: of the register of keys, or of the kernel's base
+ * @msr: the number: of the register of keys, of the kernel's base, or of that
+ *	which has the CPU write what it knows of itself to physical memory
  * @value: what is to be written
  *
- * Guards do not come here. All that the gate remembers is found by the base.
+ * Guards do not come here. All that the gate remembers is found by the base. The
+ * CPU's own writes pass no key.
  */
 bool __kpkeys_refuse_msr(unsigned int msr, u64 value)
 {
 	if (msr == MSR_GS_BASE)
 		return is_other_base(value) &&
 		       kpkeys_refuse("write", "the base register", NULL, NULL);
+	if (msr == MSR_IA32_HW_FEEDBACK_PTR)
+		return kpkeys_pgtables_enabled() &&
+		       kpkeys_refuse("write", "a register of addresses", NULL, NULL);
 	return kpkeys_uses_pks() &&
 	       kpkeys_refuse("write", "the register of keys", NULL, NULL);
 }
