@@ -15,6 +15,7 @@ from portcullis.commands import (
     boot,
     build,
     demo,
+    docs,
     doctor,
     emulator,
     explain,
@@ -51,6 +52,7 @@ COMMANDS = (
     emulator,
     luajit,
     pcre2,
+    docs,
 )
 
 

@@ -143,9 +143,10 @@ def test_lintian_only_for_the_test_of_packages(machine, words, wanted):
     assert done.returncode == 2 and (" lintian" in done.stderr) == wanted
 
 
-def test_the_report_has_packages_of_its_own(machine):
-    done = machine("report", "--no-install")
-    assert done.returncode == 2 and re.search(r"environment \S+-report is missing", done.stderr)
+@pytest.mark.parametrize("name", ["report", "docs"])
+def test_pages_have_packages_of_their_own(name, machine):
+    done = machine(name, "--no-install")
+    assert done.returncode == 2 and re.search(rf"environment \S+-{name} is missing", done.stderr)
 
 
 @pytest.mark.parametrize(("action", "wanted"), [("tree", True), ("sections", False)])
