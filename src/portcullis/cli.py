@@ -66,7 +66,10 @@ class ShowVersion(argparse.Action):
 
 
 def _commit() -> str:
+    """The commit in brackets; nothing outside of a checkout, which may lie in somebody else's, and without git."""
     root = default_workspace(None).root
+    if not (root / ".git").exists():
+        return ""
     try:
         found = Commands().capture(["git", "-C", root, "describe", "--always", "--dirty", "--exclude=*"])
     except ToolError:

@@ -5,11 +5,13 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from fakes import make_program, make_workspace, write
+from portcullis import __version__
 from portcullis.cli import COMMANDS, main
 from portcullis.host import workspace as workspaces
 
@@ -135,15 +137,55 @@ def test_doctor_without_qemu_prints_the_apt_line(tmp_path, monkeypatch, capsys):
     assert "apt-get install --no-install-recommends" in out and "qemu-system-x86" in out and "not ready" in out
 
 
-@pytest.mark.parametrize("checkout", [True, False])
-def test_the_version_knows_its_commit(checkout, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("PORTCULLIS_ROOT", str(tmp_path))
+@pytest.fixture
+def version(tmp_path, monkeypatch, capsys):
+    """Returns a function that asks the tool in a folder for its version."""
+
+    def ask(folder: Path) -> str:
+        monkeypatch.setenv("PORTCULLIS_ROOT", str(folder))
+        with pytest.raises(SystemExit) as caught:
+            main(["--version"])
+        assert caught.value.code == 0
+        return capsys.readouterr().out.strip()
+
+    return ask
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A git checkout with one file and a tag."""
+    folder = tmp_path / "checkout"
+    write(folder / "file", "x")
     who = ["-c", "user.name=n", "-c", "user.email=n@localhost"]
-    made = [["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "x"], ["tag", "v1"]] if checkout else []
-    for words in made:
-        subprocess.run(["git", "-C", tmp_path, *words], check=True)
-    with pytest.raises(SystemExit) as caught:
-        main(["--version"])
-    assert caught.value.code == 0
-    said = capsys.readouterr().out.strip()
-    assert re.fullmatch(r"portcullis \d+\.\d+\.\d+ \([0-9a-f]{7,}\)" if checkout else r"portcullis \d+\.\d+\.\d+", said)
+    for words in (["init", "-q"], ["add", "file"], [*who, "commit", "-q", "-m", "x"], ["tag", "v1"]):
+        subprocess.run(["git", "-C", folder, *words], check=True)
+    return folder
+
+
+def test_the_version_knows_its_commit(version, checkout):
+    commit = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
+    found = re.fullmatch(rf"portcullis {re.escape(__version__)} \(([0-9a-f]{{7,}})\)", version(checkout))
+    assert found and commit.stdout.startswith(found[1])
+
+
+def test_the_version_says_that_files_differ_from_the_commit(version, checkout):
+    write(checkout / "file", "y")
+    assert re.fullmatch(r"portcullis \S+ \([0-9a-f]{7,}-dirty\)", version(checkout))
+
+
+def test_the_version_outside_of_a_checkout_is_a_number_alone(version, checkout, tmp_path):
+    assert version(tmp_path) == f"portcullis {__version__}"
+    write(checkout / "unpacked/README.md", "x")
+    assert version(checkout / "unpacked") == f"portcullis {__version__}"
+
+
+def test_the_version_without_git_is_a_number_alone(version, checkout, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert version(checkout) == f"portcullis {__version__}"
+
+
+def test_there_is_one_version_and_the_changelog_begins_with_it():
+    root = Path(__file__).parents[2]
+    assert tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"] == __version__
+    first = re.search(r"^## (\S+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert first and __version__ == f"{first[1]}.0"
