@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The site of the documents: each page has a place, each link leads somewhere, and nothing comes from elsewhere."""
 
+import html
 import re
 import shutil
 from importlib.util import find_spec
@@ -120,3 +121,18 @@ def test_without_sphinx_it_says_how_to_run_it(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(docs, "find_spec", lambda _: None)
     assert main(["docs", str(tmp_path / "site")]) == 2
     assert "run it by ./portcullis docs" in capsys.readouterr().err
+
+
+def without_space(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("session", sorted((ROOT / "docs/images").glob("*.ansi")), ids=lambda path: path.stem)
+def test_a_picture_has_the_text_of_its_session_and_loads_nothing(session):
+    picture = session.with_suffix(".svg").read_text()
+    rows: dict[float, str] = {}
+    for place, text in re.findall(r'<text class="session-r\d+"[^>]* y="([\d.]+)"[^>]*>(.*?)</text>', picture):
+        rows[float(place)] = rows.get(float(place), "") + without_space(html.unescape(text))
+    said = [without_space(re.sub(r"\x1b\[\d+m", "", line)) for line in session.read_text().splitlines()]
+    assert [rows[place] for place in sorted(rows)] == [line for line in said if line]
+    assert not re.search(r"url\([\"']?http|href|<image", picture)
