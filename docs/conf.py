@@ -33,6 +33,7 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 6  # links to a heading work as on a forge, at every depth
 nitpicky = True
 smartquotes = False  # commands are quoted in these texts
+highlight_language = "none"  # but where a block names its language
 html_theme = "furo"
 html_title = f"{project} {release}"
 html_extra_path = ["site"]  # the first page, which leads to the index
