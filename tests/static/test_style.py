@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Style: ruff on Python, and Linux' own checker on the exported patches."""
+"""Style: ruff on Python, who imports whom, and Linux' own checker on the exported patches."""
 
 import re
 import sys
@@ -34,6 +34,12 @@ CHECKPATCH_IGNORE = (
 def test_style_python(words: tuple[str, ...], workspace: Workspace, commands: Commands, row: Row) -> None:
     ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "src", "tests"]
     finished = commands.capture(ruff, cwd=workspace.root)
+    row.judge(finished.output.strip().splitlines() if finished.status else [])
+
+
+def test_style_imports(workspace: Workspace, commands: Commands, row: Row) -> None:
+    """Layers of the tool import only those below them, in no circle."""
+    finished = commands.capture([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=workspace.root)
     row.judge(finished.output.strip().splitlines() if finished.status else [])
 
 
