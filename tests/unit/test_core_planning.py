@@ -14,7 +14,7 @@ import pytest
 import portcullis
 from portcullis.core.arches import ARCHES, arch_name, cross_prefix
 from portcullis.core.bench import compare, parse_bounds, parse_executed, why_not_to_print, with_executed
-from portcullis.core.buildlog import compiled_files, disk_was_full, first_error
+from portcullis.core.buildlog import compiled_files, disk_was_full, first_error, time_left
 from portcullis.core.counts import differences, parse_counts
 from portcullis.core.cpio import character_device, directory, newc, regular, symlink
 from portcullis.core.machine import (
@@ -412,3 +412,10 @@ def test_a_manifest_from_before_there_were_topics_can_be_undone():
 def test_a_damaged_manifest_is_refused(text):
     with pytest.raises(ValueError, match="damaged|not known"):
         load_manifest(text)
+
+
+def test_how_long_a_build_still_takes_at_most():
+    assert time_left(60.0, 100, 400) == 180.0
+    assert time_left(60.0, 400, 400) == 0.0
+    assert time_left(5.0, 3, 400) is None  # too early to tell
+    assert time_left(60.0, 500, 400) is None  # more than there ever were

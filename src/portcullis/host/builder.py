@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from portcullis.core.arches import ARCHES, Arch, cross_prefix
-from portcullis.core.buildlog import compiled_files
+from portcullis.core.buildlog import compiled_files, time_left
 from portcullis.core.flavours import loaded_modules
 from portcullis.core.kconfig import Request, parse_config, parse_fragment, unmet
 from portcullis.core.lanes import ARCH, LANES, Lane, set_name, wanted_options
@@ -25,7 +25,7 @@ from portcullis.host.flavour import flavour_config
 from portcullis.host.hardening import options_of, read_topics, topics_for
 from portcullis.host.newer import DEFAULT, fetch_kernel
 from portcullis.host.process import Commands
-from portcullis.host.screen import say, step
+from portcullis.host.screen import say, seconds, step
 from portcullis.host.sources import Source, user_source, work_copy
 from portcullis.host.workspace import Workspace, disk_full_explained, locked, write_whole
 
@@ -309,7 +309,8 @@ class Builder:
                 nonlocal count
                 count += compiled_files(piece)
                 of_total = f" of about {expected}" if expected and count <= int(expected) else ""
-                progress.update(f"{count}{of_total} files")
+                left = time_left(progress.elapsed, count, int(expected or 0))
+                progress.update(f"{count}{of_total} files" + (f", at most {seconds(left)} left" if left else ""))
 
             self._checked(self.make_command(tree, folder, *targets), log, "the build", watch=watch)
         self._prove(folder, requests)
