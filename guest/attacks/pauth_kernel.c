@@ -187,9 +187,9 @@ enum outcome pauth_key_start(void)
 	usleep(ASLEEP_US);
 	if (ktask(sleeper.pid, &task) || count_foretold(&task) >= FORETOLD)
 		return broken("the kernel's key is the user's");
-	if (!is_protected())
-		kload("plain", task.kernel_key, key, sizeof(key));
-	else if (kwrite(at, key, sizeof(key)) || have_key_stored(&task, at) || kread(at, key, sizeof(key)))
+	/* In audit mode a load does, and a CPU that is let on so ends the kernel. */
+	if (kload("plain", task.kernel_key, key, sizeof(key)) &&
+	    (kwrite(at, key, sizeof(key)) || have_key_stored(&task, at) || kread(at, key, sizeof(key))))
 		return lost("where a CPU starts was not to be changed");
 	outcome = key[0] ? foretell_with(key, &task) : lost("the CPU that started stored no key");
 	end_sleeper(&sleeper);
