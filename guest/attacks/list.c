@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "list.h"
 
-#define X(function, name, needs) { name, function, needs },
-const struct attack attacks[] = { ATTACKS(X) { 0 } };
+#define X(function, name, helpers) { name, function, helpers },
+const struct attack attacks[] = {
+#include "attack-table.h"
+	{ 0 }
+};
 #undef X

@@ -145,7 +145,7 @@ enum outcome pauth_keys_kcore(void)
 	return steal(kcore_read);
 }
 
-enum outcome pauth_keys_copy(void)
+enum outcome pauth_keys_copy_to_user(void)
 {
 	return steal(kcopy);
 }

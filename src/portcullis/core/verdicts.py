@@ -143,7 +143,7 @@ def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
     """A word that is misspelled would leave a verdict as it is elsewhere."""
-    unknown = set(entry) - FIELDS - TABLES - {"alone", "arches", "class", "damages", "needs"}
+    unknown = set(entry) - FIELDS - TABLES - {"alone", "arches", "class", "damages", "helpers", "needs"}
     for table in TABLES & set(entry):
         unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
     if unknown:

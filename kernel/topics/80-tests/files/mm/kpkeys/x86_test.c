@@ -77,7 +77,7 @@ static void test_register_by_number(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, 0), 0);
 }
 
-/* The CPU would write there. The emulator has no such register, and takes what is written to one. */
+/* The CPU would write there. The emulator has no such register, and takes whatever is written. */
 static void test_no_address_for_the_cpu(struct kunit *test)
 {
 	unsigned int number = MSR_IA32_HW_FEEDBACK_PTR;
