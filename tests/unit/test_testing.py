@@ -106,6 +106,17 @@ def test_what_no_test_matches_is_said(checkout, words, said):
     assert done.returncode == 2 and said in done.stderr
 
 
+def test_what_did_not_run_has_failed(checkout):
+    (checkout / "tests/boot/test_some.py").write_text(
+        "import os\nimport pytest\n"
+        "@pytest.mark.parametrize('number', [os.getpid(), 1, 2])\n"
+        "def test_other_in_each_process(number):\n    pass\n"
+    )
+    done = run(checkout, "-j", "2")
+    assert done.returncode != 0
+    assert "3 failed" in done.stdout or "pytest failed" in done.stderr
+
+
 def test_a_name_that_two_tests_have_is_refused(checkout):
     shutil.copy(checkout / "tests/boot/test_some.py", checkout / "tests/boot/test_more.py")
     done = run(checkout)

@@ -33,6 +33,7 @@ from portcullis.host.testing import (
     Row,
     failures,
     find_tests,
+    not_run,
     print_row,
     run_tests,
     summary_line,
@@ -92,6 +93,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     more = [f"--junitxml={options.junit.resolve()}"] if options.junit else []
     shown = (lambda _: None) if options.json else printer.show
     rows = run_tests(workspace, [*words, *more], workers(len(tests), options.jobs), shown)
+    rows += not_run(tests, rows)
     if options.json:
         print_json({"tests": [asdict(row) for row in rows], "summary": summary_line(rows)})
     else:
@@ -111,7 +113,7 @@ def _print_end(rows: list[Row], took: float, durations: int) -> None:
 def _words(options: argparse.Namespace) -> list[str]:
     """For pytest."""
     words = [f"--name={name}" for name in options.names]
-    words += ["-k", options.expression] if options.expression else []
+    words += ["-k", options.expression] if options.expression and not options.mutate else []
     words += ["--full"] if options.full else []
     words += ["--last-failed", "--last-failed-no-failures=none"] if options.last_failed else []
     words += [f"--tree={options.tree.resolve()}"] if options.tree else []

@@ -107,6 +107,12 @@ def run_tests(workspace: Workspace, words: Sequence[str], at_once: int, shown: C
     return plugin.rows
 
 
+def not_run(tests: Iterable[Test], rows: Iterable[Row]) -> list[Row]:
+    """Failures for tests that were found and have no row: pytest says little of processes that find other tests."""
+    ran = {row.name for row in rows}
+    return [Row(test.name, "failed", 0.0, "it did not run") for test in tests if test.name not in ran]
+
+
 def _pytest(workspace: Workspace, words: Sequence[str], plugin: object) -> None:
     """Runs pytest; what it prints itself is for its own errors only."""
     import pytest
