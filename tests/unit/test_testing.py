@@ -34,6 +34,9 @@ def test_boot(case):
 def test_not_here():
     pytest.skip("no such CPU")
 
+def test_judged(row):
+    row.judge([f"problem {number}" for number in range(9)], "9 checks", "/its-log")
+
 def test_wrong():
     raise ToolError("no kernel", "build one")
 """
@@ -71,14 +74,17 @@ def test_rows_say_what_tests_say(checkout):
     assert (rows["good"]["state"], rows["good"]["detail"], rows["good"]["log"]) == ("passed", "seen it", "/log")
     assert (rows["not-here"]["state"], rows["not-here"]["detail"]) == ("skipped", "no such CPU")
     assert (rows["wrong"]["state"], rows["wrong"]["detail"]) == ("failed", "no kernel\n  build one")
-    assert json.loads(done.stdout)["summary"] == "3 passed, 1 failed, 1 skipped"
+    judged = rows["judged"]
+    assert (judged["state"], judged["log"]) == ("failed", "/its-log")
+    assert judged["detail"].splitlines()[0] == "problem 0" and judged["detail"].endswith("and 1 more")
+    assert json.loads(done.stdout)["summary"] == "3 passed, 2 failed, 1 skipped"
 
 
 def test_failures_are_printed_again_ahead_of_the_summary(checkout):
     lines = run(checkout, "--junit", "results.xml").stdout.splitlines()
-    assert lines[-1] == "3 passed, 1 failed, 1 skipped"
+    assert lines[-1] == "3 passed, 2 failed, 1 skipped"
     assert [line.split()[:2] for line in lines[-4:-1]] == [["failed", "wrong"], ["no", "kernel"], ["build", "one"]]
-    assert 'tests="5"' in (checkout / "results.xml").read_text()
+    assert 'tests="6"' in (checkout / "results.xml").read_text()
 
 
 def test_what_is_named_runs_and_nothing_else(checkout):
@@ -94,7 +100,7 @@ def test_long_ones_are_listed_and_do_not_run(checkout):
     listed = json.loads(run(checkout, "--list", "--json").stdout)["tests"]
     assert {"name": "far", "what": "three", "full": True} in listed
     assert "far" not in states(run(checkout, "--json"))
-    assert states(run(checkout, "--json", "--last-failed")) == {"wrong": "failed"}
+    assert states(run(checkout, "--json", "--last-failed")) == {"judged": "failed", "wrong": "failed"}
 
 
 @pytest.mark.parametrize(
