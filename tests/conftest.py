@@ -106,6 +106,16 @@ def _choose(items: list[pytest.Item], wanted: set[str], full: bool) -> list[pyte
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[object]:
+    """Who waits for a kernel sees how it gets on; unit tests look at messages themselves."""
+    screen.show_on(None if _folder(item) == "unit" else sys.__stderr__)
+    try:
+        return (yield)
+    finally:
+        screen.show_on(None)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
     """An error of the tool is a message, not a traceback."""
     report = yield
@@ -147,7 +157,6 @@ def machinery(
     )
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    screen.show_on(sys.__stderr__)  # sys.stderr is kept for the report of a test that fails
     return Machinery(workspace, commands, options, Once(shared), option("--boot-seconds"))
 
 

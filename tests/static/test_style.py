@@ -32,7 +32,7 @@ CHECKPATCH_IGNORE = (
 
 @pytest.mark.parametrize("words", [("check",), ("format", "--check")], ids=["rules", "layout"])
 def test_style_python(words: tuple[str, ...], workspace: Workspace, commands: Commands, row: Row) -> None:
-    ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "src", "tests"]
+    ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "src", "tests", "docs"]
     finished = commands.capture(ruff, cwd=workspace.root)
     row.judge(finished.output.strip().splitlines() if finished.status else [])
 

@@ -1,34 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The kernel part's own headers include each other in one direction, and nobody reaches into mm/kpkeys by a path."""
 
-import re
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path, PurePosixPath
 
 import pytest
 
-from portcullis.core.arches import ARCHES
-
-TOPICS = Path(__file__).parents[2] / "kernel/topics"
-INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^">]+)[">]', re.MULTILINE)
-
-
-def own_files() -> dict[str, str]:
-    """New files of all topics: path in the kernel tree -> content."""
-    found = (path for path in TOPICS.glob("*/files/**/*") if path.suffix in (".c", ".h", ".S"))
-    return {path.as_posix().split("/files/", 1)[1]: path.read_text() for path in found}
-
-
-def included(path: str, text: str, files: dict[str, str]) -> set[str]:
-    """Own headers that a file includes; a header of <asm/> is that of its architecture, or of each."""
-    folder = PurePosixPath(path).parent.as_posix()
-    arches = [arch for arch in ARCHES if path.startswith(f"arch/{arch}/")] or ARCHES
-    names: set[str] = set()
-    for kind, name in INCLUDE.findall(text):
-        places = [f"{folder}/{name}"] if kind == '"' else [f"include/{name}"]
-        places += [f"arch/{arch}/include/{name}" for arch in arches]
-        names |= {place for place in places if place in files}
-    return names
+pytest.importorskip("grimp")
+from structure import INCLUDE, ROOT, TOPICS, included, own_files, page
 
 
 def order(files: dict[str, str]) -> tuple[str, ...]:
@@ -88,3 +66,7 @@ def test_no_topic_includes_headers_of_a_later_one():
 def test_a_header_of_a_later_topic_is_noticed():
     topics = {"10-a": {"mm/kpkeys/a.c": '#include "b.h"\n'}, "20-b": {"mm/kpkeys/b.h": ""}}
     assert early_includes(topics) == ["mm/kpkeys/a.c: mm/kpkeys/b.h"]
+
+
+def test_the_page_of_the_structure_is_what_the_code_is():
+    assert (ROOT / "docs/structure.md").read_text() == page(), "run python3 docs/structure.py"

@@ -17,7 +17,7 @@ from portcullis.errors import ToolError
 from portcullis.host.testing import Printer, Row, workers
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 60.0  # seconds
+PATIENCE = 240.0  # seconds: machines are not always idle
 TESTS = """
 import pytest
 from kit.case import Case, cases

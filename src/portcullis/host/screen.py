@@ -14,15 +14,26 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-_err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+def _console(stream: TextIO | None = None) -> Console:
+    return Console(
+        file=stream,  # type: ignore[arg-type]
+        stderr=True,
+        force_terminal=False if stream else None,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+_err = _console()
 QUIET_INTERVAL = 15.0  # seconds between progress lines when stderr is not a terminal, or has a live line already
 _live = threading.Lock()  # held by the step that has the live line
 
 
 def show_on(stream: TextIO | None) -> None:
-    """Messages and progress go to this stream from now on, as plain lines."""
-    _err.file = stream or sys.stderr
-    _err._force_terminal = False
+    """Messages and progress go to this stream from now on, without a live line; None is stderr, as it is then."""
+    global _err
+    _err = _console(stream)
 
 
 def say(text: str) -> None:
