@@ -12,6 +12,8 @@ from portcullis.host.labdata import COUNTS, published_rows, read_profiles
 from portcullis.lab.committed import parse_committed
 from portcullis.lab.page import make_page
 
+pytestmark = pytest.mark.long  # it needs a browser
+
 SIZES = {"phone": (390, 844), "desktop": (1280, 900)}
 FLAGS = (
     "--headless=new",
