@@ -24,7 +24,7 @@
 #define PLACES		16
 #define LOOKS		100
 #define SECONDS		10
-#define PATIENCE	5000	/* milliseconds */
+#define PATIENCE	20000	/* milliseconds */
 
 /* Shared with who calls access(). */
 static struct {
