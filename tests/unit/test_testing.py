@@ -136,9 +136,10 @@ def test_an_interrupt_stops_what_tests_started(checkout):
         "def test_long(commands, number):\n"
         f"    commands.capture(['sh', '-c', 'echo $$ >{checkout}/pid-$0; exec sleep 300', str(number)])\n"
     )
-    tool = subprocess.Popen(
-        **command(checkout, "-j", "2"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
-    )
+    chosen = command(checkout, "-j", "2")
+    # A shell's jobs in the background are born deaf to it, and so is what they start.
+    chosen["args"] = ["env", "--default-signal=INT", *chosen["args"]]
+    tool = subprocess.Popen(**chosen, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
     end = time.monotonic() + PATIENCE
     while len(started := [path.read_text().strip() for path in checkout.glob("pid-*")]) < 2 or "" in started:
         assert time.monotonic() < end
