@@ -64,7 +64,7 @@ def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
     log = boots[0].folder if boots else ""
     others = f"; left out: {', '.join(left_out)}" if left_out else ""
     detail = f"{len(outcomes)} attacks as expected in {len(boots)} boot(s){others}"
-    row.judge(wrong if outcomes else [*wrong, "no attacks"], detail, log)
+    row.assert_none(wrong if outcomes else [*wrong, "no attacks"], detail, log)
 
 
 def test_write_protection_is_attacked_as_keys_are() -> None:

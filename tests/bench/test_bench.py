@@ -34,7 +34,7 @@ def test_bench(case: Case, machinery: Machinery, row: Row) -> None:
     detail = f"{len(rows) - others} bounds held"
     if others:
         detail += f", {others} do not apply with {backend_of(case.machine)}"
-    row.judge(problems + not_said(case, boot.console), detail, boot.folder)
+    row.assert_none(problems + not_said(case, boot.console), detail, boot.folder)
 
 
 @cases(
@@ -43,7 +43,7 @@ def test_bench(case: Case, machinery: Machinery, row: Row) -> None:
 )
 def test_counts_alone(case: Case, machinery: Machinery, row: Row) -> None:
     problems, tried = problems_alone(machinery.workspace, machinery.commands, case.name.removeprefix("counts-"))
-    row.judge(problems, f"{tried} checks")
+    row.assert_none(problems, f"{tried} checks")
 
 
 @cases(
@@ -53,7 +53,7 @@ def test_counts_alone(case: Case, machinery: Machinery, row: Row) -> None:
 def test_counts(case: Case, machinery: Machinery, row: Row) -> None:
     """The plugin counts exactly what a program executes that does nothing else."""
     problems, folder = problems_of_counts(machinery.workspace, machinery.commands, case.arch, machinery.jobs)
-    row.judge(problems, log=folder)
+    row.assert_none(problems, log=folder)
 
 
 def _repeated(name: str, arch: str, long: bool) -> Case:
@@ -72,4 +72,4 @@ def test_repeatable(case: Case, machinery: Machinery, row: Row) -> None:
     if not runs[0] or any(not region.count("instructions") for region in runs[0]):
         problems.append("a region without instructions, or none at all")
     log = " ".join(str(boot.folder) for boot in boots)
-    row.judge(problems, f"{len(runs[0])} rounds of regions, all counters equal", log)
+    row.assert_none(problems, f"{len(runs[0])} rounds of regions, all counters equal", log)

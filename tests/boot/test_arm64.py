@@ -141,7 +141,7 @@ NEWEST_KUNIT = replace(
 
 @cases(*also_newest(ARM64, *(f"arm64-{name}" for name in ALSO_NEWEST)), NEWEST_KUNIT, *ARM64_NMIS)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)
 
 
 def _kselftest(mode: str) -> Case:
@@ -160,6 +160,6 @@ def test_kselftest(case: Case, machinery: Machinery, row: Row) -> None:
     """Linux' own tests, from their own initramfs, on a kernel of ours."""
     programs = TestPrograms(machinery.workspace, machinery.commands, machinery.jobs)
     initramfs = machinery.once.make("guest with Linux' own tests", programs.initramfs)
-    machinery.judged_boot(
+    machinery.assert_boots(
         case, row, initramfs, lambda boot: problems_of_kselftest(case, boot.results, boot.results_text)
     )

@@ -121,4 +121,4 @@ ARM64_BLOCKS_LONG = (
 
 @cases(*ARM64_BLOCKS, *ARM64_BLOCKS_LONG)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)

@@ -30,4 +30,4 @@ ARM64_KERNELS = (
 
 @cases(*ARM64_KERNELS)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)

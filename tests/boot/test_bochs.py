@@ -57,4 +57,4 @@ def test_bochs(case: Case, machinery: Machinery, row: Row) -> None:
     problems = [boot.trouble] if boot.trouble else []
     splats = scan_console(boot.console, case.allowed, case.warned)
     problems += [f"console line {splat.number}: {splat.line}" for splat in splats]
-    row.judge(problems + not_said(case, boot.console), log=boot.folder)
+    row.assert_none(problems + not_said(case, boot.console), log=boot.folder)

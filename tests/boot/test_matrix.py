@@ -101,7 +101,7 @@ def arm64_matrix() -> tuple[Case, ...]:
 
 @cases(*x86_matrix(), *wp_matrix(), *arm64_matrix())
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)
 
 
 def _pairs(values: list[tuple], spots: set[tuple]) -> None:

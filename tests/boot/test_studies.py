@@ -22,4 +22,4 @@ STUDIES = (
 
 @cases(*STUDIES)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)

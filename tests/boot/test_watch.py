@@ -54,11 +54,13 @@ PANIC = (
 
 @cases(*WATCH)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)
 
 
 @cases(*PANIC)
 def test_panic(case: Case, machinery: Machinery, row: Row) -> None:
     """A boot that the kernel ends itself."""
     boot = machinery.boot(case)
-    row.judge(problems_of_panic(case, boot.results, boot.results_text, boot.console, boot.trouble), log=boot.folder)
+    row.assert_none(
+        problems_of_panic(case, boot.results, boot.results_text, boot.console, boot.trouble), log=boot.folder
+    )

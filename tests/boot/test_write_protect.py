@@ -83,4 +83,4 @@ NEWEST = ("wp-boot-enforce", "wp-kunit", "wp-stress-enforce")
 
 @cases(*also_newest(WP, *NEWEST), *WP_LANES)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)

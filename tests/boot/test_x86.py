@@ -105,4 +105,4 @@ NEWEST = ("boot-enforce", "kunit", "stress-enforce", "stress-audit", "boot-pti",
 
 @cases(*also_newest((*BOOTS, *OFF), *NEWEST), *LEAST, *LANES)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)

@@ -25,7 +25,7 @@ def test_nops(case: Case, machinery: Machinery, row: Row) -> None:
     image = machinery.image(case)
     sites = {key: sites_of_key(image, key) for key in STATIC_KEYS}
     places = ", ".join(f"{len(found)} of {key}" for key, found in sites.items())
-    row.judge(problems_of_sites(sites), f"all are NOPs: {places}")
+    row.assert_none(problems_of_sites(sites), f"all are NOPs: {places}")
 
 
 @cases(
@@ -44,7 +44,7 @@ def test_sections(case: Case, machinery: Machinery, row: Row) -> None:
     if compiler != LISTED_GCC:
         pytest.skip(f"the list is of what gcc {LISTED_GCC} makes; this is gcc {compiler}")
     found = audit(machinery.image(case), case.lane)
-    row.judge(list(found.problems), found.summary)
+    row.assert_none(list(found.problems), found.summary)
 
 
 def _refers(case: Case, machinery: Machinery, name: str, symbol: str) -> bool:

@@ -19,4 +19,4 @@ def test_emulator(case: Case, machinery: Machinery, row: Row) -> None:
     programs = TestPrograms(machinery.workspace, machinery.commands, machinery.jobs)
     qemu = Path(machinery.emulator("arm64"))
     outcome = run_test(machinery.workspace, emulator.test_by_case(case.name), qemu, programs)
-    row.judge(outcome.problems, log=outcome.folder)
+    row.assert_none(outcome.problems, log=outcome.folder)

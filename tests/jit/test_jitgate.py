@@ -4,7 +4,7 @@
 import pytest
 
 from kit.case import Case, cases
-from kit.jit import NO_USER_KEYS, guest, judge, judge_guest
+from kit.jit import NO_USER_KEYS, assert_guest, assert_passed, guest
 from kit.machinery import Machinery
 from kit.row import Row
 from portcullis.host.jitgate import VARIANTS, Jitgate
@@ -32,12 +32,12 @@ HERE = (
 
 @cases(*HERE)
 def test_here(case: Case, jitgate: Jitgate, row: Row) -> None:
-    judge(jitgate.run(case.name), row)
+    assert_passed(jitgate.run(case.name), row)
 
 
 @cases(Case("jit-debian", "its Debian packages, by lintian and by who builds with them", long=True))
 def test_packages(case: Case, jitgate: Jitgate, row: Row) -> None:
-    judge(jitgate.debian(), row)
+    assert_passed(jitgate.debian(), row)
 
 
 @cases(
@@ -48,7 +48,7 @@ def test_packages(case: Case, jitgate: Jitgate, row: Row) -> None:
 )
 def test_guest(case: Case, machinery: Machinery, jitgate: Jitgate, row: Row) -> None:
     """The same tests, linked statically, in a guest."""
-    judge_guest(case, machinery, row, "jitgate", jitgate.initramfs)
+    assert_guest(case, machinery, row, "jitgate", jitgate.initramfs)
 
 
 def test_every_build_is_tested() -> None:

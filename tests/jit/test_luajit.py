@@ -3,7 +3,7 @@
 
 from kit.case import SWITCHED_OFF, Case, cases
 from kit.checks import problems_of_boot
-from kit.jit import NO_USER_KEYS, guest, judge_all, judge_guest
+from kit.jit import NO_USER_KEYS, assert_all_passed, assert_guest, guest
 from kit.machinery import Machinery
 from kit.row import Row
 from portcullis.core.arches import ARCHES
@@ -41,7 +41,7 @@ HERE = (
 
 @cases(*HERE)
 def test_here(case: Case, machinery: Machinery, row: Row) -> None:
-    judge_all(_tests(case, machinery).checks(), row)
+    assert_all_passed(_tests(case, machinery).checks(), row)
 
 
 GUESTS = (
@@ -55,7 +55,7 @@ GUESTS = (
 
 @cases(*GUESTS)
 def test_guest(case: Case, machinery: Machinery, row: Row) -> None:
-    judge_guest(case, machinery, row, f"LuaJIT {layout_of_case(case.name)}", _tests(case, machinery).initramfs)
+    assert_guest(case, machinery, row, f"LuaJIT {layout_of_case(case.name)}", _tests(case, machinery).initramfs)
 
 
 def _counted(arch: str, keys: str) -> Case:
@@ -76,7 +76,7 @@ def test_counts(case: Case, machinery: Machinery, row: Row) -> None:
     boot = machinery.boot(case, plugin=machinery.plugin(), initramfs=initramfs)
     problems = problems_of_boot(case, boot.results, boot.console, boot.trouble)
     found = counted_in(boot)
-    row.judge([*problems, *problems_of_counted(found, COUNTED)], log=boot.folder)
+    row.assert_none([*problems, *problems_of_counted(found, COUNTED)], log=boot.folder)
     row.note(count_summary(found))
 
 

@@ -4,7 +4,7 @@
 import pytest
 
 from kit.case import Case, cases
-from kit.jit import NO_USER_KEYS, guest, judge_all, judge_guest
+from kit.jit import NO_USER_KEYS, assert_all_passed, assert_guest, guest
 from kit.machinery import Machinery
 from kit.row import Row
 from portcullis.host.pcre2 import Pcre2
@@ -18,7 +18,7 @@ def pcre2(machinery: Machinery) -> Pcre2Tests:
 
 @cases(Case("jit-pcre2", "PCRE2 of Debian 12: ours, its own tests, grep and git on this machine"))
 def test_here(case: Case, pcre2: Pcre2Tests, row: Row) -> None:
-    judge_all(pcre2.checks(), row)
+    assert_all_passed(pcre2.checks(), row)
 
 
 @cases(
@@ -28,4 +28,4 @@ def test_here(case: Case, pcre2: Pcre2Tests, row: Row) -> None:
 )
 def test_guest(case: Case, machinery: Machinery, pcre2: Pcre2Tests, row: Row) -> None:
     """Our tests and its own in a guest."""
-    judge_guest(case, machinery, row, "PCRE2", pcre2.initramfs)
+    assert_guest(case, machinery, row, "PCRE2", pcre2.initramfs)

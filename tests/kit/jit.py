@@ -26,23 +26,23 @@ def has_user_keys(machine: Machine) -> bool:
     return machine.cpu != NO_USER_KEYS and (machine.pks or machine.arch == "x86")
 
 
-def judge_guest(case: Case, machinery: Machinery, row: Row, what: str, make: Callable[[str, Path], Path]) -> None:
+def assert_guest(case: Case, machinery: Machinery, row: Row, what: str, make: Callable[[str, Path], Path]) -> None:
     """Tests that come in two kinds, with a key and without; `make` puts them beside an init."""
     machinery.initramfs(case.arch)
     init = guest_init(machinery.workspace, case.arch)
     initramfs = machinery.once.make(f"{case.arch} guest with {what}", lambda: make(case.arch, init))
     keyed = has_user_keys(case.machine)
-    machinery.judged_boot(case, row, initramfs, lambda boot: problems_of_guest(boot.results.tests, keyed))
+    machinery.assert_boots(case, row, initramfs, lambda boot: problems_of_guest(boot.results.tests, keyed))
 
 
-def judge(outcome: Outcome, row: Row) -> None:
+def assert_passed(outcome: Outcome, row: Row) -> None:
     """What tests on this machine found."""
-    row.judge(outcome.problems, outcome.detail, outcome.log)
+    row.assert_none(outcome.problems, outcome.detail, outcome.log)
 
 
-def judge_all(checks: Mapping[str, Callable[[], Outcome]], row: Row) -> None:
+def assert_all_passed(checks: Mapping[str, Callable[[], Outcome]], row: Row) -> None:
     """Several of them."""
     outcomes = {name: check() for name, check in checks.items()}
     problems = [f"{name}: {problem}" for name, outcome in outcomes.items() for problem in outcome.problems]
     logs = " ".join(str(outcome.log) for outcome in outcomes.values() if outcome.problems)
-    row.judge(problems, "; ".join(f"{name}: {outcome.detail}" for name, outcome in outcomes.items()), logs)
+    row.assert_none(problems, "; ".join(f"{name}: {outcome.detail}" for name, outcome in outcomes.items()), logs)

@@ -96,7 +96,7 @@ class Machinery:
             plugin=plugin,
         )
 
-    def judged_boot(
+    def assert_boots(
         self,
         case: Case,
         row: Row,
@@ -106,4 +106,4 @@ class Machinery:
         """Boots a case and fails where anything is wrong with that; `more` finds what else may be."""
         boot = self.boot(case, initramfs=initramfs)
         problems = problems_of_boot(case, boot.results, boot.console, boot.trouble) + more(boot)
-        row.judge(problems, describe(case, boot.results, boot.console), boot.folder)
+        row.assert_none(problems, describe(case, boot.results, boot.console), boot.folder)

@@ -19,7 +19,7 @@ class Row:
         """What was seen, and where its log is."""
         self._properties += [(name, str(value)) for name, value in (("detail", detail), ("log", log)) if value]
 
-    def judge(self, problems: Sequence[str], detail: str = "", log: object = "") -> None:
+    def assert_none(self, problems: Sequence[str], detail: str = "", log: object = "") -> None:
         """Fails with the first of the problems, if there are any."""
         if problems:
             self.fail(shorten(list(problems)), log)

@@ -57,7 +57,7 @@ LAB = (
 
 @cases(*LAB)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
-    machinery.judged_boot(case, row)
+    machinery.assert_boots(case, row)
 
 
 def _counted(machinery: Machinery, arch: str, jobs: tuple[Job, ...]) -> tuple[list[Result], list[str]]:
@@ -73,7 +73,7 @@ def _counted(machinery: Machinery, arch: str, jobs: tuple[Job, ...]) -> tuple[li
 def test_late(case: Case, machinery: Machinery, row: Row) -> None:
     """With late-raise, late-lower or both a section has fewer barriers, and as many writes."""
     results, troubles = _counted(machinery, case.arch, late_jobs(case.arch))
-    row.judge(troubles or barriers_kept(results), "fork, with each switch and without")
+    row.assert_none(troubles or barriers_kept(results), "fork, with each switch and without")
 
 
 @cases(
@@ -90,7 +90,7 @@ def test_expected(case: Case, machinery: Machinery, row: Row) -> None:
     found = troubles or differences(expected, case.arch, results, toolchain)
     same = expected.toolchains.get(case.arch) == toolchain
     detail = f"{len(results)} jobs" + ("" if same else ", without instructions: other compiler or C library")
-    row.judge([*found, f"if that is meant: {HOW_TO_UPDATE}"] if found else [], detail)
+    row.assert_none([*found, f"if that is meant: {HOW_TO_UPDATE}"] if found else [], detail)
 
 
 def test_each_design_is_run_and_must_say_so() -> None:

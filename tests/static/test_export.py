@@ -37,7 +37,7 @@ def test_product(workspace: Workspace, commands: Commands, row: Row) -> None:
         exported = {path.name: added_lines(path.read_text()) for path in patches}
     problems += leaks(exported, theirs)
     counted = f"{len(names_in(theirs))} names looked for in {len(applied)} files and hooks, {len(exported)} patches"
-    row.judge(problems, counted)
+    row.assert_none(problems, counted)
 
 
 def test_export(workspace: Workspace, commands: Commands, row: Row) -> None:
@@ -51,7 +51,7 @@ def test_export(workspace: Workspace, commands: Commands, row: Row) -> None:
         taken.base(plan, read_from(source.path))
         taken.git("am", "-q", "--empty=drop", *patches)
         different = _differences(taken.folder, plan)
-    row.judge([f"{path} differs after git am" for path in different], f"{len(patches)} patches")
+    row.assert_none([f"{path} differs after git am" for path in different], f"{len(patches)} patches")
 
 
 def _differences(repository: Path, plan: Plan) -> list[str]:
@@ -65,6 +65,7 @@ def _compiled(machinery: Machinery, every: bool, row: Row) -> None:
         SeriesBuild(machinery.workspace, machinery.commands, replace(options, arch=arch)).run(every=every)
         for arch in ARCHES
     ]
+    assert all(made)
     row.note(", ".join(f"{count} times for {arch}" for arch, count in zip(ARCHES, made, strict=True)))
 
 

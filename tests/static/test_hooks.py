@@ -26,7 +26,7 @@ def test_hooks(workspace: Workspace, commands: Commands, row: Row) -> None:
     chosen += [Selection(ALL, kinds, OPTIONAL) for kinds in ((), TESTED)]
     chosen += [Selection(ALL, kinds) for kinds in (("tests",), ("attacks",), ("lab",), ("lab", "designs"))]
     for selection in dict.fromkeys(chosen):
-        make_plan(workspace, source.version, selection, read_from(source.path))
+        assert make_plan(workspace, source.version, selection, read_from(source.path)).hooks
     row.note(", ".join(f"{len(plan.hooks)} hooks for {plan.selection.arch}" for plan in plans))
 
 
@@ -35,7 +35,9 @@ def test_hooks_name_tests(workspace: Workspace, request: pytest.FixtureRequest, 
     known = request.config.stash[NAMES]
     named = [(each.id, each.tests) for topic in read_topics(workspace) for each in topic.hooks]
     named += [(topic.name, topic.tests) for topic in read_topics(workspace)]
-    row.judge([f"{who}: there is no test {name!r}" for who, names in named for name in names if name not in known])
+    row.assert_none(
+        [f"{who}: there is no test {name!r}" for who, names in named for name in names if name not in known]
+    )
 
 
 def test_newest_hooks(workspace: Workspace, commands: Commands, row: Row) -> None:
@@ -48,5 +50,6 @@ def test_newest_hooks(workspace: Workspace, commands: Commands, row: Row) -> Non
     except ToolError as error:
         pytest.skip(str(error))
     plans = [every_plan(workspace, source, arch) for arch in (*ARCHES, ALL)]
+    assert all(plan.hooks for plan in plans)
     counted = ", ".join(f"{len(plan.hooks)} hooks for {plan.selection.arch}" for plan in plans)
     row.note(f"{counted}, Linux {source.version}")

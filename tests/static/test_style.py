@@ -34,13 +34,13 @@ CHECKPATCH_IGNORE = (
 def test_style_python(words: tuple[str, ...], workspace: Workspace, commands: Commands, row: Row) -> None:
     ruff = [sys.executable, "-m", "ruff", *words, "--no-cache", "src", "tests", "docs"]
     finished = commands.capture(ruff, cwd=workspace.root)
-    row.judge(finished.output.strip().splitlines() if finished.status else [])
+    row.assert_none(finished.output.strip().splitlines() if finished.status else [])
 
 
 def test_style_imports(workspace: Workspace, commands: Commands, row: Row) -> None:
     """Layers of the tool import only those below them, in no circle."""
     finished = commands.capture([Path(sys.executable).with_name("lint-imports"), "--no-cache"], cwd=workspace.root)
-    row.judge(finished.output.strip().splitlines() if finished.status else [])
+    row.assert_none(finished.output.strip().splitlines() if finished.status else [])
 
 
 def test_style_kernel(workspace: Workspace, commands: Commands, row: Row) -> None:
@@ -56,7 +56,7 @@ def test_style_kernel(workspace: Workspace, commands: Commands, row: Row) -> Non
         for each, patch in zip(steps_of(plan), patches, strict=True):
             finished = commands.capture(["perl", source.path / "scripts/checkpatch.pl", *words, patch], cwd=Path(name))
             found += [f"{each.name}: {line}" for line in _findings(finished)]
-    row.judge(found, f"{len(patches)} patches")
+    row.assert_none(found, f"{len(patches)} patches")
 
 
 def _findings(finished: Finished) -> list[str]:
