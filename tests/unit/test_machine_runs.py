@@ -257,6 +257,16 @@ def test_a_guest_that_dies_without_a_report_is_not_a_block():
     assert outcome.verdict == "DIED" and not outcome.as_expected
 
 
+def test_a_kernel_that_kills_who_runs_the_attacks_is_one_that_dies():
+    booter, jobs = boots(("#done 137\n", BEGIN + REPORT), (verdict("b", "LANDED") + "#done 0\n", ""))
+    outcomes, _ = run_attacks((attack("a"), attack("b")), "enforce", Machine(), booter)
+    assert [o.verdict for o in outcomes] == ["BLOCKED", "LANDED"]
+    assert jobs == ["attack,a,b", "attack,b"]
+    booter, _ = boots(("#done 137\n", BEGIN))
+    (outcome,), _ = run_attacks((attack("a"),), "enforce", Machine(), booter)
+    assert outcome.verdict == "DIED"
+
+
 def test_a_guest_that_dies_before_any_attack_ends_the_run():
     for console in ("", REPORT):
         booter, jobs = boots(("", console), (verdict("a", "BLOCKED") + "#done 0\n", ""))

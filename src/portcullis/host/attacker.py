@@ -27,6 +27,7 @@ from portcullis.host.workspace import Workspace
 
 Booter = Callable[[Machine], Boot]
 ATTACKS_PER_BOOT = 30  # a boot has a time limit; what a job may have at most is in core/machine.py
+KILLED = 128  # a status above it is that of a job that a signal ended
 MORE_TRIES = 9  # alone, of an attack that others may have been in the way of
 TIME_FOR_MORE = 300.0  # seconds, in which the last of them begins
 
@@ -106,9 +107,15 @@ def before_death(booted: Boot, mode: str) -> str:
 
     That attack is tried again, and its last try decides; `enforce` has to keep the guest alive.
     """
-    if mode == "enforce" or booted.results.status is not None:
+    if mode == "enforce" or not has_died(booted):
         return booted.console
     return booted.console.rpartition("portcullis: attack ")[0] or booted.console
+
+
+def has_died(booted: Boot) -> bool:
+    """True if the guest ended during an attack, or its kernel killed the program that runs them all."""
+    status = booted.results.status
+    return status is None or status > KILLED
 
 
 def look_at_start(booted: Boot) -> None:
@@ -118,11 +125,11 @@ def look_at_start(booted: Boot) -> None:
 
 
 def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[AttackResult]:
-    """Verdicts of one boot. When the guest died, the first attack without a verdict killed it."""
+    """Verdicts of one boot. Where it died, the first attack without a verdict is why."""
     verdicts = read_verdicts(booted.results.records)
     settled = [judge(attack, mode, *verdicts[attack.name]) for attack in waiting if attack.name in verdicts]
     silent = [attack for attack in waiting if attack.name not in verdicts]
-    if booted.results.status is not None:
+    if not has_died(booted):
         return settled + [judge(attack, mode, MISSING, "the guest gave no verdict") for attack in silent]
     if silent:
         verdict, evidence = verdict_of_dead_guest(booted.console, silent[0].name)
