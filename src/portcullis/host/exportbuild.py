@@ -2,13 +2,14 @@
 """Compiles a kernel at commits of the exported series, as whoever bisects it would.
 
 `git am` takes the patches one at a time in a small repository; what each one changes goes to a work tree that is
-otherwise the pristine source, so make compiles what a commit touches and no more. Commits that an earlier run compiled
-are left out while they are the same, so that a run that was cut goes on where it was.
+otherwise the pristine source, so make compiles what a commit touches and no more. A first walk compiles after each
+commit what it changes and what is near, a second one links the whole kernel where a topic ends. What an earlier run
+compiled is left out while it is the same, so that a run that was cut goes on where it was.
 """
 
 import hashlib
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -48,12 +49,12 @@ class SeriesBuild:
     def run(self, every: bool) -> int:
         """Compiles after every commit, or at a few; returns how many compile. Raises ToolError naming the others."""
         plan = make_plan(self.workspace, self.source.version, Selection(ALL, KINDS[1:]), read_from(self.source.path))
-        with locked(self.tree.with_name(self.tree.name + ".lock")), tempfile.TemporaryDirectory() as name:
-            work_copy(self.source, self.tree)
-            self._reset()
-            self.folder.mkdir(parents=True, exist_ok=True)
+        steps = steps_of(plan)
+        points = set(range(len(steps))) if every else sample(steps, self.arch.name, POINTS)
+        with locked(self.tree.with_name(self.tree.name + ".lock")):
             self.log.unlink(missing_ok=True)
-            return self._walk(plan, Path(name), every)
+            count = self._walk(plan, points, False, every)
+            return count + (self._walk(plan, set(topic_ends(steps)), True, every) if every else 0)
 
     def _reset(self) -> None:
         """The pristine source again, after an earlier run."""
@@ -62,41 +63,49 @@ class SeriesBuild:
             copy_pristine(self.source.path, self.tree, path)
         state.unlink(missing_ok=True)
 
-    def _walk(self, plan: Plan, folder: Path, every: bool) -> int:
-        read = read_from(self.source.path)
-        cover = cover_letter(self.workspace, plan)
-        written = write_series(Repository(folder / "origin", AUTHOR), plan, read, folder / "patches", cover)
-        patches = [path for path in written if path.name != COVER]
-        repository = Repository(folder / "tree", AUTHOR)
-        repository.base(plan, read)
-        write_whole(self.tree / WRITTEN, "\n".join(plan.files).encode())
-        steps = steps_of(plan)
-        points = sample(steps, self.arch.name, POINTS)
-        count, unlinked, configured = 0, False, False
+    def _walk(self, plan: Plan, points: set[int], whole: bool, every: bool) -> int:
+        """Compiles at some commits, the whole kernel or folders of it; returns how many compile."""
+        total = len(steps_of(plan))
+        count, configured = 0, False
         fresh: set[str] = set()  # what changed since it was last compiled
         failed: list[ToolError] = []
-        for number, (each, patch) in enumerate(zip(steps, patches, strict=True)):
-            changed = self._take(repository, patch)
+        for number, (each, content, changed) in enumerate(self._replay(plan)):
             fresh.update(path for path in changed if concerns(path, self.arch.name))
-            unlinked |= bool(fresh)
             configured &= not any(Path(path).name.startswith("Kconfig") for path in changed)
-            whole = every and unlinked and ends_topic(steps, number)
-            if whole or (fresh and (every or number in points)):
-                commit = f"{number + 1} of {len(steps)} ({each.topic}: {each.subject})"
-                targets = [self.arch.target] if whole else self._folders(fresh if every else set())
-                built = (repository.git("rev-parse", "HEAD^{tree}"), *targets)
-                if built not in self.passed:
-                    try:
-                        self._compile(commit, configured, targets)
-                        self.passed.add(built)
-                    except ToolError as error:
-                        failed.append(error)
-                    configured = True
-                count, unlinked = count + 1, not whole
-                fresh.clear()
+            if not fresh or number not in points:
+                continue
+            targets = [self.arch.target] if whole else self._folders(fresh if every else set())
+            if (content, *targets) not in self.passed:
+                try:
+                    commit = f"{number + 1} of {total} ({each.topic}: {each.subject})"
+                    self._compile(commit, configured, targets)
+                    self.passed.add((content, *targets))
+                except ToolError as error:
+                    failed.append(error)
+                configured = True
+            count += 1
+            fresh.clear()
         if failed:
             raise ToolError("\n".join(error.message for error in failed), failed[0].advice)
         return count
+
+    def _replay(self, plan: Plan) -> Iterator[tuple[Step, str, list[str]]]:
+        """Takes the series from the pristine source on: each step, the Git tree after it, and the files it changed."""
+        read = read_from(self.source.path)
+        work_copy(self.source, self.tree)
+        self._reset()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_whole(self.tree / WRITTEN, "\n".join(plan.files).encode())
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            origin = Repository(folder / "origin", AUTHOR)
+            written = write_series(origin, plan, read, folder / "patches", cover_letter(self.workspace, plan))
+            repository = Repository(folder / "tree", AUTHOR)
+            repository.base(plan, read)
+            patches = [path for path in written if path.name != COVER]
+            for step_of_series, patch in zip(steps_of(plan), patches, strict=True):
+                changed = self._take(repository, patch)
+                yield step_of_series, repository.git("rev-parse", "HEAD^{tree}"), changed
 
     def _take(self, repository: Repository, patch: Path) -> list[str]:
         """Takes one patch to the repository, and what it changed to the work tree."""
@@ -178,12 +187,13 @@ def concerns(path: str, arch: str) -> bool:
     )
 
 
-def ends_topic(steps: tuple[Step, ...], number: int) -> bool:
-    """Whether this is the last commit of its topic."""
-    return number + 1 == len(steps) or steps[number + 1].topic != steps[number].topic
+def topic_ends(steps: tuple[Step, ...]) -> list[int]:
+    """The last commit of each topic."""
+    following = [*(step.topic for step in steps[1:]), ""]
+    return [number for number, (each, topic) in enumerate(zip(steps, following, strict=True)) if each.topic != topic]
 
 
 def sample(steps: tuple[Step, ...], arch: str, count: int) -> set[int]:
     """Last commits of a few topics of an architecture, evenly spread within: lanes compile what all of them make."""
-    ends = [number for number, each in enumerate(steps) if ends_topic(steps, number) and arch in each.arches]
+    ends = [number for number in topic_ends(steps) if arch in steps[number].arches]
     return {ends[len(ends) * (part + 1) // (count + 1)] for part in range(count)}
