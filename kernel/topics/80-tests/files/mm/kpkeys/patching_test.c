@@ -400,6 +400,41 @@ static void test_static_call_wants_a_site(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tp_page->single.len, 0);
 }
 
+static void set_single(const struct text_poke_loc *tp)
+{
+	guard(kpkeys_hardened_pgtables)();
+	tp_page->single = *tp;
+}
+
+/* Int3 goes on with what waits, and does not know whether it was asked about. */
+static void test_refused_call_never_waits(struct kunit *test)
+{
+	const struct text_poke_loc before = tp_page->single;
+
+	KUNIT_EXPECT_FALSE(test, takes_call(CODE + 1, CALL_INSN_OPCODE));
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &tp_page->single, sizeof(before)), 0);
+}
+
+/* Nor with a part of the one before, while its int3 is there. */
+static void test_call_waits_for_the_one_before(struct kunit *test)
+{
+	const struct static_call_site *site = site_in_text(false);
+	const struct text_poke_loc before = tp_page->single;
+	u8 op = ((long)&site->key + site->key) & STATIC_CALL_SITE_TAIL ?
+		RET_INSN_OPCODE : CALL_INSN_OPCODE;
+	bool taken[KPKEYS_STEP_DONE + 1];
+	u8 step;
+
+	for (step = KPKEYS_STEP_NONE; step <= KPKEYS_STEP_DONE; step++) {
+		set_single(&(struct text_poke_loc) { .len = CALL_INSN_SIZE, .step = step });
+		taken[step] = takes_call(place_of(site), op);
+	}
+	set_single(&before);
+	KUNIT_EXPECT_FALSE(test, taken[KPKEYS_STEP_TRAP]);
+	KUNIT_EXPECT_FALSE(test, taken[KPKEYS_STEP_REST]);
+	KUNIT_EXPECT_TRUE(test, taken[KPKEYS_STEP_DONE]);
+}
+
 /* Which security modules are asked is settled when the kernel starts. */
 static void test_settled_call_stays(struct kunit *test)
 {
@@ -520,6 +555,8 @@ static struct kunit_case patching_cases[] = {
 	KUNIT_CASE(test_steps_are_in_order),
 #ifdef CONFIG_HAVE_STATIC_CALL_INLINE
 	KUNIT_CASE(test_static_call_wants_a_site),
+	KUNIT_CASE(test_refused_call_never_waits),
+	KUNIT_CASE(test_call_waits_for_the_one_before),
 	KUNIT_CASE(test_settled_call_stays),
 	KUNIT_CASE(test_static_call_leads_to_no_patch),
 #endif

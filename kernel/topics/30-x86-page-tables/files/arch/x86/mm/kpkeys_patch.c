@@ -72,9 +72,9 @@ static __always_inline u64 jump_text(u8 len, s32 disp, bool jump)
 	return jump ? JMP32_INSN_OPCODE | (u64)(u32)disp << 8 : NOP5;
 }
 
-static __always_inline void fill_jump(struct text_poke_loc *tp, s32 at, u8 len, s32 disp,
-				      bool jump)
+static __always_inline void fill_jump(s32 at, u8 len, s32 disp, bool jump)
 {
+	struct text_poke_loc *tp = &tp_page->incoming;
 	u64 text = jump_text(len, disp, jump);
 	unsigned int i;
 
@@ -85,6 +85,32 @@ static __always_inline void fill_jump(struct text_poke_loc *tp, s32 at, u8 len, 
 	for (i = 0; i < sizeof(tp->text); i++, text >>= BITS_PER_BYTE)
 		tp->text[i] = text;
 	tp->step = KPKEYS_STEP_NONE;
+}
+
+static __always_inline bool is_half_done(const struct text_poke_loc *tp)
+{
+	return tp->len && (tp->step == KPKEYS_STEP_TRAP || tp->step == KPKEYS_STEP_REST);
+}
+
+/*
+ * What was asked about waits from here on, in the batch or by itself, and int3 finds it. It
+ * must not go on with half of what was there before: see kpkeys_read_poke().
+ */
+static __always_inline bool publish(bool single)
+{
+	const u64 *from = (const u64 *)&tp_page->incoming;
+	int nr = tp_page->nr;
+	u64 *to;
+
+	if (single ? is_half_done(&tp_page->single) : nr >= (int)TP_VEC_MAX)
+		return false;
+	to = (u64 *)(single ? &tp_page->single : &tp_page->vec[nr]);
+	WRITE_ONCE(to[1], 0);
+	WRITE_ONCE(to[0], from[0]);
+	WRITE_ONCE(to[1], from[1]);
+	if (!single)
+		WRITE_ONCE(tp_page->nr, nr + 1);
+	return true;
 }
 
 /* As it is noted, and found again: the low half of other addresses is the same. */
@@ -102,7 +128,6 @@ static __always_inline bool is_near_text(unsigned long at)
 static __always_inline bool add_jump(bool ask)
 {
 	const struct jump_entry *entry = (const void *)kpkeys_kept(source);
-	int nr = tp_page->nr;
 	u8 len;
 
 	kpkeys_keep(end, place_of(jump_entry_code(entry)));
@@ -113,12 +138,11 @@ static __always_inline bool add_jump(bool ask)
 	    (ask || kpkeys_state.mode != KPKEYS_AUDIT))
 		return false;
 	len = jump_len(kpkeys_kept(end));
-	if (!len || nr >= (int)TP_VEC_MAX)
+	if (!len)
 		return false;
-	fill_jump(&tp_page->vec[nr], kpkeys_kept(end) - (unsigned long)_stext, len,
+	fill_jump(kpkeys_kept(end) - (unsigned long)_stext, len,
 		  kpkeys_kept(value) - kpkeys_kept(end) - len, kpkeys_kept(done));
-	tp_page->nr = nr + 1;
-	return true;
+	return publish(false);
 }
 
 static noinline __flatten enum kpkeys_patched queue_jump(const struct jump_entry *entry,
@@ -150,22 +174,6 @@ bool kpkeys_queue_jump(const struct jump_entry *entry, bool jump)
 		done = queue_jump(entry, jump, ask);
 	} while (is_to_repeat(done, &ask, entry));
 	return done == KPKEYS_PATCHED;
-}
-
-/* In the batch, or by itself; NULL if the batch is full. Keyed. */
-static __always_inline struct text_poke_loc *add_text(const struct text_poke_loc *tp,
-						      bool single)
-{
-	struct text_poke_loc *to = &tp_page->single;
-
-	if (!single) {
-		if (tp_page->nr >= (int)TP_VEC_MAX)
-			return NULL;
-		to = &tp_page->vec[tp_page->nr++];
-	}
-	*to = *tp;
-	to->step = KPKEYS_STEP_NONE;
-	return to;
 }
 
 /* ---- static calls ---- */
@@ -302,20 +310,16 @@ static __always_inline bool may_be_probed(const struct text_poke_loc *tp)
 
 static __always_inline bool add(const struct text_poke_loc *tp, bool single, bool ask, bool call)
 {
-	const struct text_poke_loc *to = add_text(tp, single);
+	struct text_poke_loc *in = &tp_page->incoming;
 
 	kpkeys_keep(done, single);
 	kpkeys_keep(level, ask);
-	if (!to)
+	*in = *tp;
+	in->step = KPKEYS_STEP_NONE;
+	if (kpkeys_pgtables_enabled() && !(call ? is_static_call(in) : may_be_probed(in)) &&
+	    (kpkeys_kept(level) || kpkeys_state.mode != KPKEYS_AUDIT))
 		return false;
-	if (!kpkeys_pgtables_enabled() || (call ? is_static_call(to) : may_be_probed(to)) ||
-	    (!kpkeys_kept(level) && kpkeys_state.mode == KPKEYS_AUDIT))
-		return true;
-	if (kpkeys_kept(done))
-		tp_page->single.len = 0;
-	else
-		tp_page->nr--;
-	return false;
+	return publish(kpkeys_kept(done));
 }
 
 typedef enum kpkeys_patched queue_fn(const struct text_poke_loc *tp, bool single, bool ask);

@@ -49,23 +49,45 @@ enum kpkeys_step {
 	KPKEYS_STEP_DONE,
 };
 
-#define TP_VEC_MAX	(PAGE_SIZE / sizeof(struct text_poke_loc) - 2)
+#define TP_VEC_MAX	(PAGE_SIZE / sizeof(struct text_poke_loc) - 3)
 
 /**
  * struct text_poke_page - instructions that are to be replaced; keyed
  * @vec: a batch of them, in order
  * @single: what text_poke_bp() replaces
+ * @incoming: one that is asked about, and in neither of them yet
  * @nr: how many are in @vec
  */
 struct text_poke_page {
 	struct text_poke_loc	vec[TP_VEC_MAX];
 	struct text_poke_loc	single;
+	struct text_poke_loc	incoming;
 	int			nr;
 };
 
 static_assert(sizeof(struct text_poke_page) <= PAGE_SIZE);
 
 #define tp_page	((struct text_poke_page *)kpkeys_patch_queue)
+
+/**
+ * kpkeys_read_poke - read one that waits, for int3
+ * @tp: which
+ * @copy: filled in
+ *
+ * Another one may take its place meanwhile, in the order that publish() has.
+ *
+ * Return: false if one does.
+ */
+static __always_inline bool kpkeys_read_poke(const struct text_poke_loc *tp,
+					     struct text_poke_loc *copy)
+{
+	const u64 *from = (const u64 *)tp;
+	u64 *to = (u64 *)copy;
+
+	to[0] = READ_ONCE(from[0]);
+	to[1] = READ_ONCE(from[1]);
+	return copy->len && to[0] == READ_ONCE(from[0]);
+}
 
 #ifdef KPKEYS_BUILT_IN
 
