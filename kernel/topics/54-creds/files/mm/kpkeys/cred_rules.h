@@ -71,6 +71,19 @@ static __always_inline bool kpkeys_may_commit(const struct cred *old, const stru
 					      new->user_ns != &init_user_ns;
 }
 
+/* What no file grants: what the task could not have a program gain. */
+static __always_inline bool kpkeys_may_gain_caps(const struct cred *old, const struct cred *new)
+{
+	u64 might = old->cap_bset.val | old->cap_inheritable.val | old->cap_permitted.val;
+
+	return !(new->cap_permitted.val & ~might) &&
+	       !(new->cap_effective.val & ~new->cap_permitted.val) &&
+	       !(new->cap_bset.val & ~old->cap_bset.val) &&
+	       !(new->cap_inheritable.val & ~old->cap_inheritable.val) &&
+	       !(new->cap_ambient.val & ~old->cap_ambient.val) &&
+	       !((new->securebits ^ old->securebits) & ~issecure_mask(SECURE_KEEP_CAPS));
+}
+
 /* By its file a program may have other effective IDs, and capabilities. */
 static __always_inline bool kpkeys_may_exec(const struct cred *old, const struct cred *new)
 {

@@ -334,13 +334,14 @@ static const struct rule_case rules[] = {
 	{ "another user", other_uid, false, true, true, true },
 	{ "its saved uid", own_suid, true, true, true, true },
 	{ "groups", groups, false, true, false, true },
-	{ "permitted", permitted, false, true, true, true },
-	{ "effective", effective, false, true, true, true },
+	{ "permitted", permitted, false, true, false, true },
+	{ "effective", effective, false, true, false, true },
+	{ "what its bounding set has", granted, false, true, true, true },
 	{ "bounding set", bounding, false, true, false, true },
-	{ "inheritable", inheritable, false, true, true, true },
-	{ "ambient", ambient, false, false, true, false },
+	{ "inheritable", inheritable, false, true, false, true },
+	{ "ambient", ambient, false, false, false, false },
 	{ "a smaller bounding set", fewer, true, true, true, true },
-	{ "securebits", securebits, false, true, true, true },
+	{ "securebits", securebits, false, true, false, true },
 	{ "keep-caps", keep_caps, true, true, true, true },
 	{ "a namespace of its own", own_namespace, true, true, false, true },
 	{ "the first namespace", first_namespace, true, true, true, false },
@@ -406,6 +407,7 @@ static void grow(void *data)
 	struct grower *grower = data;
 	struct cred *new = prepare_creds();
 
+CHANGE(granted, new->cap_permitted.val = new->cap_effective.val = BIT_ULL(CAP_KILL))
 	make_user(new);
 	commit_creds(new);
 	grower->dropped = is_uid(USER);
