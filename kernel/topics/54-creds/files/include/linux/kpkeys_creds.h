@@ -132,6 +132,20 @@ static __always_inline void kpkeys_switch_creds(const struct task_struct *next)
 		__kpkeys_switch_creds(next);
 }
 
+#ifdef CONFIG_X86_64
+void __kpkeys_task_runs(const struct task_struct *next);
+
+/**
+ * kpkeys_task_runs - a CPU has switched to a task, and is on its stack
+ * @next: what the stack was taken from, as the register says that it was taken by
+ */
+static __always_inline void kpkeys_task_runs(const struct task_struct *next)
+{
+	if (kpkeys_creds_enabled())
+		__kpkeys_task_runs(next);
+}
+#endif
+
 /**
  * kpkeys_exit_creds - a task's record goes
  * @task: whose

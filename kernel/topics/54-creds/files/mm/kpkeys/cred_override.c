@@ -17,6 +17,7 @@ static __always_inline int push(struct kpkeys_record *record, const struct cred 
 	record->below[record->nr_below] = record->cred;
 	WRITE_ONCE(record->nr_below, record->nr_below + 1);
 	WRITE_ONCE(record->cred, cred);
+	kpkeys_note_on_cpu(record);
 	raw_cpu_write(kpkeys_cpu.overridden, true);
 	return 0;
 }
@@ -53,7 +54,7 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	if (!nr)
 		return -EAGAIN;
 	sealed = kpkeys_cred_copy(nr, new);
-	kpkeys_cred_seal(sealed, 1);
+	kpkeys_cred_seal(sealed, 1, record->real);
 	if (!push(record, sealed))
 		return nr;
 	kpkeys_cred_release(nr);
@@ -128,14 +129,18 @@ static __always_inline bool is_below(const struct kpkeys_record *record, const s
 	return false;
 }
 
-/* Back to that one, or to the first that was put aside. */
+/* Back to that one, or to the first that was put aside. Whose stack this is may be a lie. */
 static __always_inline void pop(struct kpkeys_record *record, const struct cred *old)
 {
+	bool runs = kpkeys_is_of_cpu(record);
+
 	do {
 		kpkeys_cred_use(record->cred, -1);
 		WRITE_ONCE(record->nr_below, record->nr_below - 1);
 		WRITE_ONCE(record->cred, record->below[record->nr_below]);
 	} while (record->nr_below && record->cred != old);
+	if (runs)
+		kpkeys_note_on_cpu(record);
 	raw_cpu_write(kpkeys_cpu.overridden, record->nr_below);
 }
 

@@ -89,7 +89,46 @@ static __always_inline bool kpkeys_may_exec(const struct cred *old, const struct
 {
 	return uid_eq(new->uid, old->uid) && gid_eq(new->gid, old->gid) &&
 	       new->group_info == old->group_info && new->user_ns == old->user_ns &&
-	       !(new->cap_bset.val & ~old->cap_bset.val);
+	       kpkeys_may_gain_caps(old, new);
+}
+
+static __always_inline bool kpkeys_same_ids(const struct cred *one, const struct cred *other)
+{
+	return uid_eq(one->uid, other->uid) && gid_eq(one->gid, other->gid) &&
+	       uid_eq(one->suid, other->suid) && gid_eq(one->sgid, other->sgid) &&
+	       uid_eq(one->euid, other->euid) && gid_eq(one->egid, other->egid) &&
+	       uid_eq(one->fsuid, other->fsuid) && gid_eq(one->fsgid, other->fsgid) &&
+	       one->group_info == other->group_info;
+}
+
+static __always_inline bool kpkeys_same_caps(const struct cred *one, const struct cred *other)
+{
+	return one->cap_inheritable.val == other->cap_inheritable.val &&
+	       one->cap_permitted.val == other->cap_permitted.val &&
+	       one->cap_effective.val == other->cap_effective.val &&
+	       one->cap_bset.val == other->cap_bset.val &&
+	       one->cap_ambient.val == other->cap_ambient.val &&
+	       one->securebits == other->securebits;
+}
+
+static __always_inline bool kpkeys_same_keyrings(const struct cred *one, const struct cred *other)
+{
+#ifdef CONFIG_KEYS
+	return one->session_keyring == other->session_keyring &&
+	       one->process_keyring == other->process_keyring &&
+	       one->thread_keyring == other->thread_keyring &&
+	       one->request_key_auth == other->request_key_auth;
+#else
+	return true;
+#endif
+}
+
+/* What LSMs keep each has of its own. */
+static __always_inline bool kpkeys_same_rights(const struct cred *one, const struct cred *other)
+{
+	return kpkeys_same_ids(one, other) && kpkeys_same_caps(one, other) &&
+	       kpkeys_same_keyrings(one, other) && one->user == other->user &&
+	       one->user_ns == other->user_ns && one->ucounts == other->ucounts;
 }
 
 #endif /* _MM_KPKEYS_CRED_RULES_H */

@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 
 #include "chunks.h"
+#include "cred_rules.h"
 #include "internal.h"
 
 #ifdef CONFIG_KPKEYS_CREDS
@@ -42,13 +43,17 @@ struct kpkeys_record {
  * @users: of credentials, how often records name them
  * @record: of a task
  * @cred: else: credentials that nobody changes any more
+ * @rights: of these: a number that those have in common that allow the same
  */
 struct kpkeys_cred_slot {
 	unsigned long			owner;
 	atomic_long_t			users;
 	union {
 		struct kpkeys_record	record;
-		struct cred		cred;
+		struct {
+			struct cred	cred;
+			unsigned long	rights;
+		};
 	};
 } __aligned(KPKEYS_CRED_SLOT_SIZE);
 
@@ -59,6 +64,7 @@ struct kpkeys_cred_slot {
  * @chunk: their addresses
  * @nr_free: free slots of each
  * @chain: the first records in chains of stacks
+ * @rights: the last number of rights that was given
  */
 struct kpkeys_cred_slots {
 	unsigned int		nr_chunks;
@@ -66,6 +72,7 @@ struct kpkeys_cred_slots {
 	struct kpkeys_cred_slot	*chunk[KPKEYS_CRED_CHUNKS];
 	atomic_t		nr_free[KPKEYS_CRED_CHUNKS];
 	atomic_t		chain[1 << KPKEYS_STACK_BITS];
+	atomic_long_t		rights;
 } __aligned(PAGE_SIZE);
 
 extern struct kpkeys_cred_slots kpkeys_cred_slots;
@@ -132,11 +139,53 @@ static __always_inline bool kpkeys_is_on_stack(const struct kpkeys_record *recor
 	return current_stack_pointer - (unsigned long)record->stack < THREAD_SIZE;
 }
 
+static __always_inline struct kpkeys_cred_slot *kpkeys_slot_of(const struct cred *cred)
+{
+	return container_of(cred, struct kpkeys_cred_slot, cred);
+}
+
+/* Of what a record names. */
+static __always_inline unsigned long kpkeys_rights_of(const struct cred *cred)
+{
+	return cred == &kpkeys_nobody ? 0 : READ_ONCE(kpkeys_slot_of(cred)->rights);
+}
+
+/*
+ * On x86-64 ordinary memory says besides where a system call has its stack. So each CPU
+ * notes, in keyed memory, which rights the task has that it switched to.
+ */
+#ifdef CONFIG_X86_64
+static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
+{
+	return kpkeys_rights_of(READ_ONCE(record->cred)) == raw_cpu_read(kpkeys_cpu.rights) &&
+	       kpkeys_rights_of(READ_ONCE(record->real)) == raw_cpu_read(kpkeys_cpu.real_rights);
+}
+
+static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *record)
+{
+	raw_cpu_write(kpkeys_cpu.rights, kpkeys_rights_of(record->cred));
+	raw_cpu_write(kpkeys_cpu.real_rights, kpkeys_rights_of(record->real));
+}
+#else
+static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
+{
+	return true;
+}
+
+static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *record) { }
+#endif
+
+/* Of the task that is said to be current: does it run? */
+static __always_inline bool kpkeys_runs(const struct kpkeys_record *record)
+{
+	return kpkeys_is_on_stack(record) && kpkeys_is_of_cpu(record);
+}
+
 static __always_inline struct kpkeys_record *kpkeys_own_record(void)
 {
 	struct kpkeys_record *record = kpkeys_record_of(current);
 
-	return record && kpkeys_is_on_stack(record) ? record : NULL;
+	return record && kpkeys_runs(record) ? record : NULL;
 }
 
 /**
@@ -151,11 +200,6 @@ static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cr
 		return are(rcu_dereference_protected(current->cred, 1));
 	record = kpkeys_own_record();
 	return record && are(record->cred) && are(record->real);
-}
-
-static __always_inline struct kpkeys_cred_slot *kpkeys_slot_of(const struct cred *cred)
-{
-	return container_of(cred, struct kpkeys_cred_slot, cred);
 }
 
 /* No pointer from ordinary memory is believed to be sealed credentials'. */
@@ -234,11 +278,14 @@ static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cre
 	return &slot->cred;
 }
 
-/* In use from the start, so that nobody frees them. */
-static __always_inline void kpkeys_cred_seal(const struct cred *cred, long users)
+/* In use from the start, so that nobody frees them. Of @old nobody changes anything. */
+static __always_inline void kpkeys_cred_seal(const struct cred *cred, long users,
+					     const struct cred *old)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_slot_of(cred);
 
+	slot->rights = old != &kpkeys_nobody && kpkeys_same_rights(cred, old) ?
+		       kpkeys_rights_of(old) : atomic_long_inc_return(&kpkeys_cred_slots.rights);
 	atomic_long_set(&slot->users, users);
 	/* Whoever sees an owner sees what it is of. */
 	smp_store_release(&slot->owner, kpkeys_made_of(cred->counts));

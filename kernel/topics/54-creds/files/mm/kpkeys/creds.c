@@ -128,7 +128,7 @@ const struct cred *__kpkeys_current_cred(void)
 	const struct task_struct *task = read_current();
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 
-	if (likely(record && kpkeys_is_on_stack(record)))
+	if (likely(record && kpkeys_runs(record)))
 		return READ_ONCE(record->cred);
 	return refuse_to_current(task, record, rcu_dereference_raw(task->cred));
 }
@@ -142,7 +142,7 @@ const struct cred *__kpkeys_current_real_cred(void)
 	const struct task_struct *task = read_current();
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 
-	if (likely(record && kpkeys_is_on_stack(record)))
+	if (likely(record && kpkeys_runs(record)))
 		return READ_ONCE(record->real);
 	return refuse_to_current(task, record, rcu_dereference_raw(task->real_cred));
 }
@@ -208,7 +208,7 @@ static __always_inline int seal_if_allowed(unsigned int nr, const struct cred *o
 		kpkeys_cred_release(nr);
 		return -EACCES;
 	}
-	kpkeys_cred_seal(sealed, 2);
+	kpkeys_cred_seal(sealed, 2, old);
 	return may ? 0 : GROWN;
 }
 
@@ -448,6 +448,7 @@ static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record
 	/* Others read what is behind it. */
 	smp_store_release(&record->real, sealed);
 	WRITE_ONCE(record->cred, sealed);
+	kpkeys_note_on_cpu(record);
 	return nr | ret;
 }
 
@@ -531,8 +532,9 @@ static noinline __flatten int __init first_record(unsigned int chunk, struct cre
 	if (!nr || !cred)
 		return -ENOMEM;
 	first = kpkeys_cred_copy(cred, prepared);
-	kpkeys_cred_seal(first, 2);
+	kpkeys_cred_seal(first, 2, &kpkeys_nobody);
 	fill_record(nr, &init_task, first);
+	kpkeys_note_on_cpu(&kpkeys_cred_slot(nr)->record);
 	return nr;
 }
 

@@ -179,6 +179,100 @@ void kpkeys_test_in_task(struct kunit *test, void (*run)(void *data), void *data
 	wait_for_completion(&job.done);
 }
 
+#ifdef CONFIG_X86_64
+static void note_on_cpu(unsigned long rights, unsigned long real_rights)
+{
+	guard(kpkeys_guarded)();
+	raw_cpu_write(kpkeys_cpu.rights, rights);
+	raw_cpu_write(kpkeys_cpu.real_rights, real_rights);
+}
+
+/* As if another task ran, on the stack of the one that is said to be current. */
+static void test_current_is_what_runs(struct kunit *test)
+{
+	const struct kpkeys_record *own = kpkeys_record_of(current);
+	unsigned long rights = kpkeys_rights_of(own->cred);
+	const struct cred *seen[2], *real[2];
+
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_of_cpu(own));
+	scoped_guard(irqsave) {
+		note_on_cpu(rights + 1, rights);
+		seen[0] = __kpkeys_current_cred();
+		real[0] = __kpkeys_current_real_cred();
+		note_on_cpu(rights, rights + 1);
+		seen[1] = __kpkeys_current_cred();
+		real[1] = __kpkeys_current_real_cred();
+		note_on_cpu(rights, rights);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, seen[0], &kpkeys_nobody);
+	KUNIT_EXPECT_PTR_EQ(test, real[0], &kpkeys_nobody);
+	KUNIT_EXPECT_PTR_EQ(test, seen[1], &kpkeys_nobody);
+	KUNIT_EXPECT_PTR_EQ(test, real[1], &kpkeys_nobody);
+	KUNIT_EXPECT_PTR_EQ(test, current_cred(), own->cred);
+}
+
+/* A task that comes back on another one's stack has no rights. */
+static void test_switch_asks_whose_stack_it_is(struct kunit *test)
+{
+	unsigned long by_other, by_own;
+
+	scoped_guard(irqsave) {
+		__kpkeys_task_runs(&init_task);
+		by_other = raw_cpu_read(kpkeys_cpu.rights);
+		__kpkeys_task_runs(current);
+		by_own = raw_cpu_read(kpkeys_cpu.rights);
+	}
+	/* Or it is this CPU's idle task, of which nothing is noted. */
+	if (raw_cpu_read(kpkeys_cpu.idle) != &init_task)
+		KUNIT_EXPECT_EQ(test, by_other, 0);
+	KUNIT_EXPECT_EQ(test, by_own, kpkeys_rights_of(current_cred()));
+}
+
+/* Of each task that runs, after each switch. */
+static void look_where_it_runs(void *data)
+{
+	bool *noted = data;
+	struct cred *user = prepare_creds();
+
+	*noted = kpkeys_is_of_cpu(kpkeys_record_of(current));
+	make_user(user);
+	commit_creds(user);
+	*noted &= kpkeys_is_of_cpu(kpkeys_record_of(current));
+	schedule_timeout_uninterruptible(2);
+	*noted &= kpkeys_is_of_cpu(kpkeys_record_of(current)) && is_uid(USER);
+}
+
+/* Or each switch between processes of one user would write. */
+static void test_rights_are_numbered(struct kunit *test)
+{
+	unsigned long rights = kpkeys_rights_of(current_cred()), user_rights;
+	struct cred *same = prepare_creds(), *user = kpkeys_test_user(test);
+	const struct cred *old;
+
+	KUNIT_ASSERT_NOT_NULL(test, same);
+	old = kpkeys_test_override(same);
+	KUNIT_EXPECT_EQ(test, kpkeys_rights_of(current_cred()), rights);
+	kpkeys_test_revert(old);
+	old = kpkeys_test_override(user);
+	user_rights = kpkeys_rights_of(current_cred());
+	kpkeys_test_revert(old);
+	KUNIT_EXPECT_NE(test, user_rights, rights);
+	KUNIT_EXPECT_NE(test, user_rights, 0);
+	put_cred(same);
+	put_cred(user);
+}
+
+static void test_switch_notes_rights(struct kunit *test)
+{
+	bool noted = false;
+
+	kpkeys_test_in_task(test, look_where_it_runs, &noted);
+	KUNIT_EXPECT_TRUE(test, noted);
+	KUNIT_EXPECT_TRUE(test, kpkeys_is_of_cpu(kpkeys_record_of(current)));
+	kpkeys_test_expect_clean(test);
+}
+#endif
+
 static void test_override_is_sealed(struct kunit *test)
 {
 	struct cred *user = kpkeys_test_user(test);
@@ -312,6 +406,7 @@ CHANGE(own_suid, new->euid = new->suid)
 CHANGE(groups, new->group_info = (void *)new)
 CHANGE(permitted, new->cap_permitted = CAP_FULL_SET)
 CHANGE(effective, new->cap_effective = CAP_FULL_SET)
+CHANGE(granted, new->cap_permitted.val = new->cap_effective.val = BIT_ULL(CAP_KILL))
 CHANGE(bounding, new->cap_bset = CAP_FULL_SET)
 CHANGE(inheritable, new->cap_inheritable = CAP_FULL_SET)
 CHANGE(ambient, new->cap_ambient = CAP_FULL_SET)
@@ -407,7 +502,6 @@ static void grow(void *data)
 	struct grower *grower = data;
 	struct cred *new = prepare_creds();
 
-CHANGE(granted, new->cap_permitted.val = new->cap_effective.val = BIT_ULL(CAP_KILL))
 	make_user(new);
 	commit_creds(new);
 	grower->dropped = is_uid(USER);
@@ -449,6 +543,12 @@ static struct kunit_case creds_cases[] = {
 	KUNIT_CASE(test_turned_pointers_are_reported),
 	KUNIT_CASE(test_records_know_their_task),
 	KUNIT_CASE(test_current_is_on_its_stack),
+#ifdef CONFIG_X86_64
+	KUNIT_CASE(test_current_is_what_runs),
+	KUNIT_CASE(test_switch_asks_whose_stack_it_is),
+	KUNIT_CASE(test_switch_notes_rights),
+	KUNIT_CASE(test_rights_are_numbered),
+#endif
 	KUNIT_CASE(test_override_is_sealed),
 	KUNIT_CASE(test_overrides_nest),
 	KUNIT_CASE(test_only_what_was_in_force_comes_back),

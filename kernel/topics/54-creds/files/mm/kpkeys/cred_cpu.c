@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * By whose rights a CPU of x86-64 runs. Two words of ordinary memory say which task is
+ * current, and where a system call has its stack. The switch to a task has both in
+ * registers, so that is where it is noted which rights the task has. Most tasks have
+ * those of the one before, and then nothing is written.
+ */
+#include <linux/init.h>
+#include <linux/kpkeys_guarded.h>
+#include <linux/percpu.h>
+#include <linux/sched.h>
+
+#include "cred_slots.h"
+
+static const struct kpkeys_record no_record = {
+	.cred	= &kpkeys_nobody,
+	.real	= &kpkeys_nobody,
+};
+
+static __always_inline const struct kpkeys_record *record_that_runs(const struct task_struct *task)
+{
+	const struct kpkeys_record *record = kpkeys_record_of(task);
+
+	return record && kpkeys_is_on_stack(record) ? record : &no_record;
+}
+
+/* The current task is still the one before. */
+static noinline __flatten notrace void note_on_cpu(const struct task_struct *next)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_reread(next);
+	kpkeys_note_on_cpu(record_that_runs(next));
+}
+
+/**
+ * __kpkeys_task_runs - note which rights the task has that a CPU has switched to
+ * @next: the task
+ *
+ * Those of nobody, if it is on another one's stack: it is refused what it asks then. A
+ * CPU's idle task asks nothing.
+ */
+notrace void __kpkeys_task_runs(const struct task_struct *next)
+{
+	if (next != raw_cpu_read(kpkeys_cpu.idle) && !kpkeys_is_of_cpu(record_that_runs(next)))
+		note_on_cpu(next);
+}
+
+static __flatten void __init know_idle_task(unsigned int cpu, const struct task_struct *idle)
+{
+	guard(kpkeys_guarded)();
+	per_cpu_ptr(&kpkeys_cpu, cpu)->idle = idle;
+}
+
+/* Not before: the first one starts others until then. */
+static int __init know_idle_tasks(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (kpkeys_creds_enabled())
+			know_idle_task(cpu, idle_task(cpu));
+	return 0;
+}
+late_initcall(know_idle_tasks);
