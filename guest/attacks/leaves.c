@@ -34,6 +34,8 @@ struct changed_vma {
 	uint64_t vma, protection;
 };
 
+static uint64_t more_bits;	/* of the entry */
+
 /* A special mapping without a fault handler takes its pages from an array. */
 static int forge_special_mapping(struct changed_vma *old, uint64_t page)
 {
@@ -45,7 +47,7 @@ static int forge_special_mapping(struct changed_vma *old, uint64_t page)
 	kwrite64(forged.addr + SPECIAL_PAGES, forged.addr + SPECIAL_MAPPINGS);
 	kwrite64(forged.addr + SPECIAL_MAPPINGS, page);
 	err = kwrite64(old->pointer_slot, forged.addr);
-	return err ?: kwrite64(old->vma + VMA_PROT, writable_protection());
+	return err ?: kwrite64(old->vma + VMA_PROT, writable_protection() | more_bits);
 }
 
 static bool find_vdso(void *vdso, struct changed_vma *old)
@@ -96,6 +98,27 @@ enum outcome vdso_page(void)
 	vdso_put_back();
 	return judge_secret(text, err);
 }
+
+#ifdef __aarch64__
+#define PTE_ADDRESS_48	(1UL << 48)	/* of CPUs that have addresses of 52 bits */
+#define PTE_SPECIAL	(1UL << 56)	/* or the kernel looks for the struct page there */
+
+/* The kernel takes it for another page's number, and the CPU ignores it. */
+enum outcome vdso_high_bit(void)
+{
+	enum outcome outcome;
+
+	more_bits = PTE_ADDRESS_48 | PTE_SPECIAL;
+	outcome = vdso_page();
+	more_bits = 0;
+	return outcome;
+}
+#else
+enum outcome vdso_high_bit(void)
+{
+	return skipped("this CPU ignores no bit of an address");
+}
+#endif
 
 /* The kernel's own text, which the user may then write. */
 static uint64_t page_of_text(void)

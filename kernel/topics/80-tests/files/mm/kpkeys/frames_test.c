@@ -239,6 +239,22 @@ static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
 /* But for the one that patches it. */
 static void test_fixmap_maps_no_text(struct kunit *test)
 {
+/* The CPU finds the table, whatever number pte_pfn() gives. */
+static void test_ignored_bits_are_no_address(struct kunit *test)
+{
+	pte_t pte = pfn_pte(pfn_of(current->active_mm->pgd), PAGE_KERNEL_RO);
+
+	if (PHYS_MASK_SHIFT > 48)
+		kunit_skip(test, "no bit of an address is ignored");
+	pte = set_pte_bit(pte, __pgprot(BIT(48)));
+	KUNIT_EXPECT_NE(test, pte_pfn(pte), pfn_of(current->active_mm->pgd));
+	KUNIT_EXPECT_EQ(test, kpkeys_present_pfn(pte), pfn_of(current->active_mm->pgd));
+	set_pte(ENTRY, pte);
+	KUNIT_EXPECT_FALSE(test, is_written());
+	set_ptes(&init_mm, 0, ENTRY, pte, 1);
+	KUNIT_EXPECT_FALSE(test, is_written());
+}
+
 	unsigned long text = kpkeys_test_enter_text();
 
 	KUNIT_EXPECT_FALSE(test, slot_maps_text(FIX_PTE, text));
@@ -285,3 +301,4 @@ static struct kunit_suite frames_suite = {
 };
 
 kunit_test_suite(frames_suite);
+	KUNIT_CASE(test_ignored_bits_are_no_address),

@@ -20,7 +20,7 @@
 
 static unsigned long mapped_pfn(pte_t pte)
 {
-	return pte_valid(pte) ? pte_pfn(pte) : ULONG_MAX;
+	return pte_valid(pte) ? kpkeys_present_pfn(pte) : ULONG_MAX;
 }
 
 /**
@@ -43,7 +43,7 @@ bool kpkeys_refuse_run(pte_t *ptep, pte_t pte, unsigned long nr)
  */
 bool kpkeys_refuse_block(const void *entry, u64 value, unsigned long size)
 {
-	unsigned long pfn = pte_pfn(__pte(value)), nr = PHYS_PFN(size);
+	unsigned long pfn = kpkeys_present_pfn(__pte(value)), nr = PHYS_PFN(size);
 
 	if (!(value & PTE_VALID) || (value & KPKEYS_NO_BLOCK))
 		return false;
@@ -260,7 +260,7 @@ EXPORT_SYMBOL_GPL(kpkeys_exchange_pmd);
 /* Behind the last number that fits into an entry the first one follows. */
 static __always_inline bool wraps(pte_t pte, unsigned int nr)
 {
-	return pte_pfn(pte_advance_pfn(pte, nr - 1)) < pte_pfn(pte);
+	return kpkeys_present_pfn(pte_advance_pfn(pte, nr - 1)) < kpkeys_present_pfn(pte);
 }
 
 static void set_one_by_one(pte_t *ptep, pte_t pte, unsigned int nr)
@@ -278,7 +278,7 @@ static noinline __flatten bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t 
 	kpkeys_reread(pte_val(pte));
 	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) || !kpkeys_is_private(pte_val(pte)) || wraps(pte, nr) ||
-	    !kpkeys_are_ordinary(pte_pfn(pte), nr))
+	    !kpkeys_are_ordinary(kpkeys_present_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
 		__check_safe_pte_update(mm, ptep, pte);
@@ -491,7 +491,7 @@ EXPORT_SYMBOL_GPL(kpkeys_clear_bits);
 /* Of what an entry above the last level maps all is ordinary that may get flags. */
 static __always_inline bool may_have(u64 value, int level)
 {
-	unsigned long pfn = pte_pfn(__pte(value)), nr = kpkeys_pages_at(level);
+	unsigned long pfn = kpkeys_present_pfn(__pte(value)), nr = kpkeys_pages_at(level);
 	enum kpkeys_frame frame;
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !(value & PTE_VALID))

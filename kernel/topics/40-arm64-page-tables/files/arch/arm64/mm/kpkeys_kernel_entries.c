@@ -81,7 +81,7 @@ static __always_inline bool piece_fits(u64 value, enum kpkeys_frame frame)
 /* Tables that are linked to repaint the linear map get their keys behind that. */
 static __always_inline bool pieces_fit(u64 value, unsigned long nr)
 {
-	unsigned long pfn = pte_pfn(__pte(value));
+	unsigned long pfn = kpkeys_present_pfn(__pte(value));
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !kpkeys_processes_run)
 		return true;

@@ -317,7 +317,7 @@ static void walk_below(pte_t *table, int level, const char *name,
 		pte_t pte = READ_ONCE(table[i]);
 
 		if ((pte_val(pte) & PMD_TYPE_MASK) == PMD_TYPE_TABLE)
-			walk_table(__va(__pte_to_phys(pte)), level + 1, name,
+			walk_table(__va(kpkeys_leads_to_phys(pte)), level + 1, name,
 				   fn, arg);
 	}
 }

@@ -101,7 +101,7 @@ static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long
 			return -EINVAL;
 		val = pte_val(__ptep_get(ptep));
 		if (val & PTE_CONT ||
-		    !may_have_pkey(pte_pfn(__pte(val)), size >> PAGE_SHIFT, pkey))
+		    !may_have_pkey(kpkeys_present_pfn(__pte(val)), size >> PAGE_SHIFT, pkey))
 			return -EINVAL;
 		val &= ~PTE_PO_IDX_MASK;
 		val |= FIELD_PREP(PTE_PO_IDX_MASK, pkey);
@@ -165,7 +165,7 @@ bool arch_kpkeys_leaf(unsigned long addr, struct kpkeys_leaf *leaf)
 		return false;
 	pte = __ptep_get(ptep);
 	leaf->entry = __pa_nodebug(ptep);
-	leaf->phys = __pte_to_phys(pte) + (addr & (leaf->size - 1));
+	leaf->phys = kpkeys_leads_to_phys(pte) + (addr & (leaf->size - 1));
 	leaf->pkey = FIELD_GET(PTE_PO_IDX_MASK, pte_val(pte));
 	leaf->constant = (pte_val(pte) & (PTE_RDONLY | PTE_WRITE | PTE_PXN)) ==
 			 (PTE_RDONLY | PTE_PXN);

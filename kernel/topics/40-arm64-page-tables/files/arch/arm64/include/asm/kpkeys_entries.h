@@ -18,16 +18,30 @@ struct mm_struct;
 /* Of an entry that is there: it is of the last level, or leads to a table. */
 #define KPKEYS_NO_BLOCK		(PMD_TYPE_TABLE & ~PMD_TYPE_SECT)
 
+/*
+ * Where the CPU finds what an entry leads to. A CPU without addresses of 52 bits ignores
+ * some of the bits that __pte_to_phys() takes for the address. By a field of TCR_EL1.IPS,
+ * where PHYS_MASK does not know.
+ */
+#if defined(CONFIG_ARM64_64K_PAGES) && defined(CONFIG_ARM64_PA_BITS_52)
+#define KPKEYS_PHYS_MASK						\
+	(FIELD_GET(GENMASK_ULL(34, 32), read_sysreg(tcr_el1)) < 6 ?	\
+	 GENMASK_ULL(47, 0) : GENMASK_ULL(51, 0))
+#else
+#define KPKEYS_PHYS_MASK	PHYS_MASK
+#endif
+
+#define kpkeys_leads_to_phys(pte)	(__pte_to_phys(pte) & KPKEYS_PHYS_MASK)
+#define kpkeys_present_pfn(pte)	PHYS_PFN(kpkeys_leads_to_phys(pte))
+
 /* Neither of these is what an entry that maps memory leads to. */
 #define kpkeys_table_pfn(value)						\
 	(((value) & PMD_TYPE_MASK) == PMD_TYPE_TABLE ?			\
-	 PHYS_PFN(__pte_to_phys(__pte(value))) : 0)
+	 kpkeys_present_pfn(__pte(value)) : 0)
 
 #define kpkeys_with_table(value, table)					\
 	(((value) & ~__phys_to_pte_val(__pte_to_phys(__pte(value)))) |	\
 	 __phys_to_pte_val(table))
-
-#define kpkeys_present_pfn(pte)	pte_pfn(pte)
 
 #define kpkeys_is_linear(addr)	__is_lm_address((unsigned long)(addr))
 
@@ -143,7 +157,7 @@ bool kpkeys_refuse_ptes(const void *entry, unsigned int nr);
 		*(nr) = (level) == KPKEYS_LEVEL_PTE ||			\
 			((value) & KPKEYS_NO_BLOCK) ?			\
 			1 : kpkeys_pages_at(level);			\
-		*(pfn) = ALIGN_DOWN(pte_pfn(__pte(value)), *(nr));	\
+		*(pfn) = ALIGN_DOWN(kpkeys_present_pfn(__pte(value)), *(nr));	\
 	}								\
 	__is_used;							\
 })
