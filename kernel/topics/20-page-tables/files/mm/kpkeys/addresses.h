@@ -136,21 +136,15 @@ static __always_inline bool kpkeys_loses(u64 old, u64 value, int level)
 /**
  * kpkeys_slot_loses - the same of an entry that is in a table
  * @entry: where
- * @table: the page frame that it is in; ULONG_MAX if it is a PTE in a slot of
- * the fixmap, by which the kernel's are written
+ * @table: the page frame that it is in
  * @value: what it is to be
  */
 static __always_inline bool kpkeys_slot_loses(const void *entry, unsigned long table,
 					      u64 value)
 {
-	int level = KPKEYS_LEVEL_PTE;
-
-	if (table != ULONG_MAX) {
-		if (kpkeys_frame(table) != KPKEYS_FRAME_KERNEL_TABLE)
-			return false;
-		level = kpkeys_level_to_search(table);
-	}
-	return kpkeys_loses(READ_ONCE(*(const u64 *)entry), value, level);
+	return kpkeys_frame(table) == KPKEYS_FRAME_KERNEL_TABLE &&
+	       kpkeys_loses(READ_ONCE(*(const u64 *)entry), value,
+			    kpkeys_level_to_search(table));
 }
 
 static __always_inline unsigned int index_at(unsigned long addr, unsigned int level)
@@ -179,6 +173,26 @@ static __always_inline const u64 *kernel_slot(unsigned long addr, unsigned int *
 static __always_inline u64 kernel_entry(unsigned long addr, unsigned int *level)
 {
 	return READ_ONCE(*kernel_slot(addr, level));
+}
+
+/**
+ * kpkeys_table_of - the page frame of the table that an entry is in
+ * @entry: where, in the linear map, the image, or a slot of the fixmap
+ *
+ * A slot is for tables, and may have something else.
+ *
+ * Return: a number that there is not, if the entry is nowhere there.
+ */
+static __always_inline unsigned long kpkeys_table_of(const void *entry)
+{
+	unsigned long pfn = slot_pfn(entry), nr;
+	unsigned int level;
+	u64 value;
+
+	if (pfn != ULONG_MAX || !is_fixed(entry))
+		return pfn;
+	value = kernel_entry((unsigned long)entry, &level);
+	return kpkeys_entry_leads_to(value, level, &pfn, &nr) && nr == 1 ? pfn : ULONG_MAX;
 }
 
 #endif /* _MM_KPKEYS_ADDRESSES_H */

@@ -39,31 +39,6 @@ unsigned int kpkeys_level_below_root(void)
 	return level_below_root();
 }
 
-/* Where it is lay on the stack of an interrupt since it was asked about, maybe. */
-static __always_inline bool still_leads_to(const u64 *entry, unsigned int level)
-{
-	unsigned long pfn = slot_pfn(entry);
-	u8 parent = kpkeys_frame_byte(pfn);
-
-	/* Below are pages of the pool that hold no table, and above nothing. */
-	if (level < KPKEYS_LEVEL_PTE || level >= KPKEYS_LEVEL_PGD)
-		return false;
-	if (kpkeys_state.mode == KPKEYS_AUDIT)
-		return true;
-	if (pfn == ULONG_MAX)
-		return is_fixed(entry);
-	return is_table(parent) && parent != GONE &&
-	       min(level_of(parent), KPKEYS_LEVEL_PGD) == level_above(level);
-}
-
-/* By a slot of the fixmap tables of the kernel are written, and no others. */
-static __always_inline u8 parent_of(const u64 *entry)
-{
-	unsigned long pfn = slot_pfn(entry);
-
-	return pfn == ULONG_MAX ? KPKEYS_FRAME_KERNEL_TABLE : kpkeys_frame_byte(pfn);
-}
-
 /* ---- the section, whose values are kept ---- */
 
 static __always_inline unsigned long new_table(void)
@@ -190,12 +165,12 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 		kpkeys_reread(entry);
 		kpkeys_reread(value);
 		kpkeys_reread(level);
-		if (!still_leads_to(entry, level))
+		if (!kpkeys_still_leads_to(entry, level))
 			return false;
 		kpkeys_keep(entry, entry);
 		kpkeys_keep(value, value);
 		kpkeys_keep(level, level);
-		kpkeys_keep(parent, parent_of(entry));
+		kpkeys_keep(parent, kpkeys_frame_byte(kpkeys_table_of(entry)));
 		kpkeys_keep(table, shadowed(entry, kpkeys_kept(parent)));
 		kpkeys_keep(done, !new_table() || new_table() == kpkeys_kept(table));
 		if (is_in_copy(kpkeys_kept(entry), kpkeys_kept(parent)) || hides_user() ||

@@ -6,7 +6,28 @@
 #include <linux/kpkeys_frames.h>
 #include <linux/mm.h>
 
+#include "addresses.h"
 #include "tables.h"
+
+/**
+ * kpkeys_still_leads_to - is an entry where links to tables of a level are?
+ * @entry: where
+ * @level: KPKEYS_LEVEL_* of these
+ *
+ * Where it is lay on the stack of an interrupt since it was asked about, maybe.
+ */
+static __always_inline bool kpkeys_still_leads_to(const u64 *entry, unsigned int level)
+{
+	u8 parent = kpkeys_frame_byte(kpkeys_table_of(entry));
+
+	/* Below are pages of the pool that hold no table, and above nothing. */
+	if (level < KPKEYS_LEVEL_PTE || level >= KPKEYS_LEVEL_PGD)
+		return false;
+	if (kpkeys_state.mode == KPKEYS_AUDIT)
+		return true;
+	return is_table(parent) && parent != GONE &&
+	       min(level_of(parent), KPKEYS_LEVEL_PGD) == level_above(level);
+}
 
 /* A table below one of the kernel's is one, too. */
 static __always_inline u8 frame_below(u8 parent, unsigned int level, enum kpkeys_link link)

@@ -24,7 +24,8 @@ void kpkeys_write_outside(u64 *entry, u64 value, u8 parent)
 	}
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(entry);
-	if (is_fixed(entry))
+	if (is_fixed(entry) &&
+	    kpkeys_frame_byte(kpkeys_table_of(entry)) == KPKEYS_FRAME_ORDINARY)
 		WRITE_ONCE(*entry, value);
 }
 

@@ -33,14 +33,12 @@ static __always_inline bool is_higher_table(u8 frame)
  */
 static __always_inline bool kpkeys_are_entries(const void *entry, unsigned int nr)
 {
-	unsigned long pfn = slot_pfn(entry);
+	unsigned long pfn = kpkeys_table_of(entry);
 	u8 frame = kpkeys_frame_byte(pfn);
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || unlikely(!no_table))
 		return true;
-	if (pfn == ULONG_MAX)
-		return is_fixed(entry);
-	return offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
+	return pfn != ULONG_MAX && offset_in_page(entry) + nr * sizeof(u64) <= PAGE_SIZE &&
 	       (frame == KPKEYS_FRAME_ORDINARY || is_no_table(entry) ||
 		is_higher_table(frame) ||
 		(is_table(frame) && level_of(frame) == KPKEYS_LEVEL_PTE));
@@ -189,17 +187,17 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
 	if (!kpkeys_are_entries(kpkeys_kept(entry), 1) ||
-	    is_higher_table(kpkeys_frame_byte(slot_pfn(kpkeys_kept(entry)))) ||
-	    kpkeys_slot_loses(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+	    is_higher_table(kpkeys_frame_byte(kpkeys_table_of(kpkeys_kept(entry)))) ||
+	    kpkeys_slot_loses(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
 			      kpkeys_kept(value)) ||
-	    is_foreign(slot_pfn(kpkeys_kept(entry)), kpkeys_kept(value)) ||
-	    kpkeys_runs_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+	    is_foreign(kpkeys_table_of(kpkeys_kept(entry)), kpkeys_kept(value)) ||
+	    kpkeys_runs_anew(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
 			     kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
 	return !frame ||
 	       (arch_kpkeys_leaf_fits(kpkeys_kept(value), frame) &&
-		!kpkeys_maps_anew(kpkeys_kept(entry), slot_pfn(kpkeys_kept(entry)),
+		!kpkeys_maps_anew(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
 				  kpkeys_kept(value)));
 }
 
@@ -217,9 +215,9 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
 	    kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	if (is_foreign(slot_pfn(entry), value) ||
-	    kpkeys_runs_anew(entry, slot_pfn(entry), value) ||
-	    kpkeys_maps_anew(entry, slot_pfn(entry), value))
+	if (is_foreign(kpkeys_table_of(entry), value) ||
+	    kpkeys_runs_anew(entry, kpkeys_table_of(entry), value) ||
+	    kpkeys_maps_anew(entry, kpkeys_table_of(entry), value))
 		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return true;

@@ -113,7 +113,8 @@ static __always_inline bool is_fixed(const void *entry)
 {
 	unsigned long addr = (unsigned long)entry;
 
-	return addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP && kpkeys_is_whole_entry(entry) &&
+	return ARCH_KPKEYS_FIXMAP_HAS_TABLES && kpkeys_is_whole_entry(entry) &&
+	       addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP &&
 	       ALIGN_DOWN(addr, PAGE_SIZE) != ARCH_KPKEYS_PATCH_SLOT;
 }
 
@@ -127,7 +128,7 @@ static __always_inline unsigned long slot_pfn(const void *entry)
 }
 
 /* By words: runs are 16 pages and more. */
-static __always_inline bool are_zero(const u8 *frame, unsigned long nr)
+static __always_inline bool are_all_ordinary(const u8 *frame, unsigned long nr)
 {
 	for (; nr >= sizeof(u64); nr -= sizeof(u64), frame += sizeof(u64))
 		if (get_unaligned((const u64 *)frame))

@@ -225,20 +225,6 @@ static void test_text_gets_no_key(struct kunit *test)
 }
 
 #ifdef CONFIG_ARM64
-static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
-{
-	struct kpkeys_leaf leaf;
-	bool maps;
-
-	set_fixmap(slot, PFN_PHYS(text));
-	maps = arch_kpkeys_leaf(__fix_to_virt(slot), &leaf);
-	clear_fixmap(slot);
-	return maps;
-}
-
-/* But for the one that patches it. */
-static void test_fixmap_maps_no_text(struct kunit *test)
-{
 /* The CPU finds the table, whatever number pte_pfn() gives. */
 static void test_ignored_bits_are_no_address(struct kunit *test)
 {
@@ -269,6 +255,20 @@ static int frames_test_init(struct kunit *test)
 	return kpkeys_test_init(test);
 }
 
+static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
+{
+	struct kpkeys_leaf leaf;
+	bool maps;
+
+	set_fixmap(slot, PFN_PHYS(text));
+	maps = arch_kpkeys_leaf(__fix_to_virt(slot), &leaf);
+	clear_fixmap(slot);
+	return maps;
+}
+
+/* But for the one that patches it. */
+static void test_fixmap_maps_no_text(struct kunit *test)
+{
 static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_frames_are_what_keys_say),
 	KUNIT_CASE(test_frames_leave),

@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 #include <linux/vmalloc.h>
 
+#include <asm/fixmap.h>
 #include <asm/kpkeys_entries.h>
 #include <asm/pgalloc.h>
 #include <asm/sections.h>
@@ -528,6 +529,20 @@ static void test_checker_sees_leaves(struct kunit *test)
 	vfree(area);
 }
 
+/* It may lead to any ordinary page, where an interrupt says that links are. */
+static void test_slot_of_fixmap_has_no_links(struct kunit *test)
+{
+	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+	unsigned int level, leads = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	set_fixmap(FIX_BTMAP_END, __pa(page));
+	for (level = KPKEYS_LEVEL_PTE; level < KPKEYS_LEVEL_PGD; level++)
+		leads += kpkeys_still_leads_to((u64 *)fix_to_virt(FIX_BTMAP_END), level);
+	clear_fixmap(FIX_BTMAP_END);
+	KUNIT_EXPECT_EQ(test, leads, 0);
+}
+
 static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_table_is_linked_once),
 	KUNIT_CASE(test_table_keeps_its_level),
@@ -559,6 +574,7 @@ static struct kunit_case links_cases[] = {
 	KUNIT_CASE(test_checker_sees_links),
 	KUNIT_CASE(test_checker_sees_what_runs),
 	KUNIT_CASE(test_checker_sees_leaves),
+	KUNIT_CASE(test_slot_of_fixmap_has_no_links),
 	{}
 };
 

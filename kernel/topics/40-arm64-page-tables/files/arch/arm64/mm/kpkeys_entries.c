@@ -84,7 +84,7 @@ static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 		return kpkeys_is_private(pte_val(pte));
 	return kpkeys_is_open_kernel_slot(ptep) &&
 	       !arch_kpkeys_leaf_is_users(pte_val(pte)) &&
-	       !kpkeys_runs_anew(ptep, slot_pfn(ptep), pte_val(pte));
+	       !kpkeys_runs_anew(ptep, kpkeys_table_of(ptep), pte_val(pte));
 }
 
 /* Looked at and written with preemption off, before its frame changes its type. */
@@ -534,7 +534,7 @@ noinline __flatten bool __kpkeys_add_flags(pte_t *ptep, unsigned int nr, pteval_
 	flags &= PTE_RDONLY | PTE_AF | PTE_WRITE | PTE_DIRTY;
 	if (!kpkeys_are_entries(ptep, nr))
 		return false;
-	level = kpkeys_level_to_search(slot_pfn(ptep));
+	level = kpkeys_level_to_search(kpkeys_table_of(ptep));
 	for (; nr; nr--, ptep++)
 		if (!add_flags_in_place(ptep, flags, level))
 			return false;

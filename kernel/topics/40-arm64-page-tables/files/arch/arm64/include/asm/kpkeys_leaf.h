@@ -104,6 +104,7 @@ static __always_inline bool arch_kpkeys_link_is_private(u64 value)
 /* They map tables for the kernel, and are the only ones in the image that map pages. */
 #define arch_kpkeys_is_fixmap_entry(entry)				\
 	((void *)(entry) >= (void *)_text && (void *)(entry) < (void *)_end)
+#define ARCH_KPKEYS_FIXMAP_HAS_TABLES	true
 
 /**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
