@@ -46,7 +46,7 @@ volatile char *spend_tables(volatile char *base, int nr, int *next, uint64_t unt
 {
 	volatile char *at;
 
-	for (; *next < nr && !(until && frame_of(until)); ++*next) {
+	for (; *next < nr && !(until && frame_of(until) != FRAME_ORDINARY); ++*next) {
 		at = base + *next * PMD_SIZE;
 		if (*at)
 			return at;

@@ -22,7 +22,6 @@ enum outcome cpu_start_lock(void)
 {
 	uint64_t pointer = ksymbol("trampoline_lock"), lock = kread64(pointer), frame = is_protected() ? frame_of_text() : 0;
 	unsigned int zero = 0, frames = 0;
-	enum outcome outcome;
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
@@ -40,9 +39,9 @@ enum outcome cpu_start_lock(void)
 		kread(frame, &frames, sizeof(frames));
 		if (frames)
 			return lost("the table of frames says %#x of text", frames);
+		return won("a CPU that started cleared what the table of frames says of text");
 	}
-	outcome = zero_page_text();
-	return outcome;
+	return zero_page_text();
 }
 
 enum outcome cpu_capability(void)

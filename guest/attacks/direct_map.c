@@ -170,7 +170,7 @@ static enum outcome take_tables(struct chunk *a, struct chunk *b, volatile char 
 
 	err = give_away(a);
 	spend_tables(base, TABLES, next, walked);
-	if (!frame_of(walked))
+	if (frame_of(walked) == FRAME_ORDINARY)
 		return lost("the pool did not take the first pages (error %d)", err);
 	err = give_away(b);
 	found = spend_tables(base, TABLES, next, 0);

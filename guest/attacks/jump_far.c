@@ -59,7 +59,7 @@ static bool find_far(void)
 	if (frame_at(jump.phys / PAGE_SIZE))
 		kread(frame_at(jump.phys / PAGE_SIZE), &frame, sizeof(frame));
 	jump.entry = (jump.far & -16UL) + ROOM;
-	return (!is_protected() || !frame) && jump.phys % PAGE_SIZE < PAGE_SIZE - 2 * ROOM &&
+	return (!is_protected() || frame == FRAME_ORDINARY) && jump.phys % PAGE_SIZE < PAGE_SIZE - 2 * ROOM &&
 	       !kread(jump.far, jump.old, sizeof(jump.old));
 }
 

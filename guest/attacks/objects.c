@@ -115,7 +115,7 @@ uint64_t frame_at(uint64_t pfn)
 
 uint8_t frame_of(uint64_t phys)
 {
-	uint8_t frame = 0;
+	uint8_t frame = FRAME_ORDINARY;
 
 	kread(frame_at(phys / PAGE_SIZE), &frame, sizeof(frame));
 	return frame;

@@ -33,6 +33,10 @@
 #define VM_SHARED		0x008UL
 #define VM_PFNMAP		0x400UL
 
+/* What the table of frames says, a byte for each: zero is not ordinary. */
+#define FRAME_STATE		0
+#define FRAME_ORDINARY		2
+
 #define MM_SIZE			1024	/* where in mm_struct a pointer may be */
 #define TASK_WORDS		2048	/* of task_struct, at most */
 #define TASK_BEGIN		4096	/* as much of it as has its stack and memory */
@@ -72,7 +76,7 @@ bool has_hit_section(int cpu);
 
 /* Where the table of frames says of a page frame what it is, or 0; and of text_address(). */
 uint64_t frame_at(uint64_t pfn);
-uint8_t frame_of(uint64_t phys);	/* what is there; 0 without a table of frames */
+uint8_t frame_of(uint64_t phys);	/* what is there; ordinary without a table of frames */
 uint64_t frame_of_text(void);
 
 /* Its mmap_lock, or 0. */

@@ -51,8 +51,6 @@ static bool empty_address(struct chunk *chunk, volatile char *spare, uint64_t en
 
 /* ---- state ---- */
 
-#define STATE	2
-
 static uint64_t find_word_of_state(void)
 {
 	static uint8_t frames[4096];
@@ -61,7 +59,7 @@ static uint64_t find_word_of_state(void)
 	for (pfn = 0; !found && pfn < 1UL << 18; pfn++) {
 		if (pfn % sizeof(frames) == 0 && kread(frame_at(pfn), frames, sizeof(frames)))
 			return 0;
-		if (frames[pfn % sizeof(frames)] == STATE)
+		if (frames[pfn % sizeof(frames)] == FRAME_STATE)
 			found = clear_refs_word(direct_map_base() + pfn * PAGE_SIZE);
 	}
 	return found;

@@ -11,9 +11,10 @@
 
 /**
  * enum kpkeys_frame - what a page frame is
- * @KPKEYS_FRAME_ORDINARY: anybody may map it
+ * @KPKEYS_FRAME_STATE: state of the protection; zero, so that who has its byte cleared
+ *	may not map it
  * @KPKEYS_FRAME_TABLE: a page table, or a page of the pool
- * @KPKEYS_FRAME_STATE: state of the protection
+ * @KPKEYS_FRAME_ORDINARY: anybody may map it
  * @KPKEYS_FRAME_SECRET: hidden memory
  * @KPKEYS_FRAME_READONLY: text or read-only data of the kernel
  * @KPKEYS_FRAME_MODULE: of a module, or compiled code, until that is released; see
@@ -22,9 +23,9 @@
  * @KPKEYS_FRAME_KERNEL_TABLE: a page table by which the kernel finds its memory
  */
 enum kpkeys_frame {
-	KPKEYS_FRAME_ORDINARY,
-	KPKEYS_FRAME_TABLE,
 	KPKEYS_FRAME_STATE,
+	KPKEYS_FRAME_TABLE,
+	KPKEYS_FRAME_ORDINARY,
 	KPKEYS_FRAME_SECRET,
 	KPKEYS_FRAME_READONLY,
 	KPKEYS_FRAME_MODULE,
@@ -86,7 +87,7 @@ static __always_inline bool kpkeys_frame_is_table(enum kpkeys_frame frame)
 
 /**
  * struct kpkeys_frames - the table of frames; read-only after init
- * @page: its pages, in keyed memory as the pages are; one of zeros for holes
+ * @page: its pages, in keyed memory as the pages are; one of ordinary frames for holes
  * @nr: how many there may be
  */
 struct kpkeys_frames {

@@ -227,7 +227,7 @@ static void check_leaf(struct kpkeys_check *check, unsigned long table, u64 valu
 		return;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
-		if (!frame || frame == KPKEYS_FRAME_LEAVING ||
+		if (frame == KPKEYS_FRAME_ORDINARY || frame == KPKEYS_FRAME_LEAVING ||
 		    arch_kpkeys_leaf_fits(value, frame) || kpkeys_is_still_written(pfn))
 			continue;
 		check->mismapped++;

@@ -193,9 +193,9 @@ void kpkeys_frames_readonly(void *start, void *end)
 /* ---- refusals ---- */
 
 static const char * const frame_names[] = {
-	[KPKEYS_FRAME_ORDINARY]	= "an ordinary page",
-	[KPKEYS_FRAME_TABLE]	= "a page table",
 	[KPKEYS_FRAME_STATE]	= "gate state",
+	[KPKEYS_FRAME_TABLE]	= "a page table",
+	[KPKEYS_FRAME_ORDINARY]	= "an ordinary page",
 	[KPKEYS_FRAME_SECRET]	= "a secret",
 	[KPKEYS_FRAME_READONLY]	= "a read-only page",
 	[KPKEYS_FRAME_MODULE]	= "a read-only page of a module",
@@ -351,8 +351,8 @@ static bool refuse_key(unsigned long pfn, unsigned long nr, int pkey)
 
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
-		if (frame && !(kpkeys_frame_is_table(frame) &&
-			       pkey == KPKEYS_PKEY_PGTABLES))
+		if (frame != KPKEYS_FRAME_ORDINARY &&
+		    !(kpkeys_frame_is_table(frame) && pkey == KPKEYS_PKEY_PGTABLES))
 			return kpkeys_refuse("new key", kpkeys_frame_name(pfn),
 					     pfn_to_kaddr(pfn), NULL);
 	}
@@ -452,13 +452,22 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 		return true;
 	for (; nr--; pfn++) {
 		frame = kpkeys_frame(pfn);
-		if (frame && !arch_kpkeys_leaf_fits(value, frame))
+		if (frame != KPKEYS_FRAME_ORDINARY && !arch_kpkeys_leaf_fits(value, frame))
 			return refuse("mapping", pfn);
 	}
 	return false;
 }
 
 /* ---- the table itself ---- */
+
+static __always_inline void fill(u8 *page)
+{
+	u32 *word = (u32 *)page;
+
+	do {
+		WRITE_ONCE(*word, ORDINARY_FRAMES);
+	} while (offset_in_page(++word));
+}
 
 /* Kept and entered at once: which page it is, and where, is on a stack until then. */
 static noinline __flatten bool enter_frames(unsigned long index, u8 *page)
@@ -469,6 +478,7 @@ static noinline __flatten bool enter_frames(unsigned long index, u8 *page)
 	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] != kpkeys_no_frames ||
 	    !kpkeys_table_keep_new(page))
 		return false;
+	fill(page);
 	WRITE_ONCE(kpkeys_frames.page[index], page);
 	return true;
 }
@@ -490,7 +500,7 @@ int kpkeys_frames_add(unsigned long pfn, unsigned long end)
 			return -ERANGE;
 		if (kpkeys_frames.page[index] != kpkeys_no_frames)
 			continue;
-		page = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+		page = ptp_alloc(GFP_KERNEL, 0);
 		if (!page || !enter_frames(index, page))
 			return -ENOMEM;
 	}
@@ -522,17 +532,24 @@ static int __init frames_hotplug_init(void)
 }
 core_initcall(frames_hotplug_init);
 
+static __flatten void __init fill_no_frames(void)
+{
+	guard(kpkeys_hardened_pgtables)();
+	fill(kpkeys_no_frames);
+}
+
 static void __init make_root(void)
 {
 	unsigned long span = max3(max_pfn, max_possible_pfn, LEAST_SPAN), i;
 	unsigned long nr = DIV_ROUND_UP(span, KPKEYS_FRAMES_PER_PAGE);
 	size_t size = PAGE_ALIGN(nr * sizeof(u8 *));
 
-	kpkeys_no_frames = ptp_alloc(GFP_KERNEL | __GFP_ZERO, 0);
+	kpkeys_no_frames = ptp_alloc(GFP_KERNEL, 0);
 	kpkeys_frames.page = alloc_pages_exact(size, GFP_KERNEL);
 	if (!kpkeys_no_frames || !kpkeys_table_keep(kpkeys_no_frames) ||
 	    !kpkeys_frames.page)
 		panic("kpkeys: no memory for the table of frames");
+	fill_no_frames();
 	for (i = 0; i < size / sizeof(u8 *); i++)
 		kpkeys_frames.page[i] = kpkeys_no_frames;
 	kpkeys_frames.nr = nr;

@@ -77,7 +77,7 @@ static __always_inline bool claim(unsigned long pfn, unsigned int level, enum kp
 /* From one kind of link to another; all else stays. */
 static __always_inline void change(unsigned long pfn, enum kpkeys_link from, enum kpkeys_link to)
 {
-	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : 0;
+	u8 *frame = frame_at(pfn), old = frame ? READ_ONCE(*frame) : KPKEYS_FRAME_ORDINARY;
 
 	while (is_table(old) && link_of(old) == from && !waits(old))
 		if (try_cmpxchg(frame, &old, frame_below(old, level_of(old), to)))

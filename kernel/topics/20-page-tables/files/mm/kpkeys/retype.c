@@ -265,11 +265,11 @@ static __always_inline unsigned long skip_others(unsigned long pfn)
 
 	if (page == kpkeys_no_frames)
 		return skip_holes(pfn);
-	while (++i % sizeof(u64))
+	while (++i % sizeof(u32))
 		if (kpkeys_frame_is_table(page[i] & KPKEYS_FRAME_KIND))
 			return pfn - pfn % KPKEYS_FRAMES_PER_PAGE + i;
-	while (i < KPKEYS_FRAMES_PER_PAGE && !*(const u64 *)(page + i))
-		i += sizeof(u64);
+	while (i < KPKEYS_FRAMES_PER_PAGE && *(const u32 *)(page + i) == ORDINARY_FRAMES)
+		i += sizeof(u32);
 	return pfn - pfn % KPKEYS_FRAMES_PER_PAGE + i;
 }
 
@@ -287,7 +287,7 @@ static __always_inline bool is_suspect(u64 value, int level)
 		return false;
 	if (pfn < READ_ONCE(arrivals()->end) &&
 	    pfn + nr > READ_ONCE(arrivals()->start))
-		return nr > 1 || kpkeys_frame(pfn);
+		return nr > 1 || kpkeys_frame(pfn) != KPKEYS_FRAME_ORDINARY;
 	return READ_ONCE(arrivals()->modules) && (nr > 1 || is_module(kpkeys_frame(pfn)));
 }
 

@@ -123,8 +123,8 @@ static __always_inline bool any_is_keyed(unsigned long pfn, unsigned long nr, u6
 	for (; nr; nr--) {
 		frame = kpkeys_frame(pfn++);
 		kpkeys_reread(value);
-		if (frame && (!kpkeys_frame_is_constant(frame) ||
-			      arch_kpkeys_section_writes(value)))
+		if (frame != KPKEYS_FRAME_ORDINARY &&
+		    (!kpkeys_frame_is_constant(frame) || arch_kpkeys_section_writes(value)))
 			return true;
 	}
 	return false;
@@ -195,7 +195,7 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 			     kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
-	return !frame ||
+	return frame == KPKEYS_FRAME_ORDINARY ||
 	       (arch_kpkeys_leaf_fits(kpkeys_kept(value), frame) &&
 		!kpkeys_maps_anew(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
 				  kpkeys_kept(value)));
@@ -224,7 +224,7 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	for (; nr--; pfn++) {
 		kpkeys_reread(value);
 		frame = kpkeys_frame(pfn);
-		if (frame && !arch_kpkeys_leaf_fits(value, frame))
+		if (frame != KPKEYS_FRAME_ORDINARY && !arch_kpkeys_leaf_fits(value, frame))
 			return false;
 	}
 	return true;

@@ -101,7 +101,7 @@ __flatten bool kpkeys_table_leave(unsigned long pfn)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
 	frame = frame_at(pfn);
-	if (!frame || !*frame)
+	if (!frame || *frame == KPKEYS_FRAME_ORDINARY)
 		return true;
 	old = READ_ONCE(*frame);
 	do {

@@ -29,6 +29,9 @@
 #define GONE	KPKEYS_TABLE(LEVEL_TAKEN, KPKEYS_LINK_SHARED)	/* was linked */
 #define HEADER	KPKEYS_KERNEL_TABLE(LEVEL_FREE, KPKEYS_LINK_SHARED)	/* of a region */
 
+/* Four of them: x86 compares no more without a register. */
+#define ORDINARY_FRAMES	(KPKEYS_FRAME_ORDINARY * 0x01010101U)
+
 /* Until it is there, tables have not been entered, and all is well. */
 #define no_table	kpkeys_no_table
 
@@ -107,7 +110,7 @@ static __always_inline bool is_in_copy(const void *entry, u8 parent)
 
 /*
  * A slot of the fixmap that is for tables has the key whatever it leads to. So has the
- * one of text, where there are no entries.
+ * one of text, where there are no entries. On x86 there is none for tables.
  */
 static __always_inline bool is_fixed(const void *entry)
 {
@@ -130,11 +133,11 @@ static __always_inline unsigned long slot_pfn(const void *entry)
 /* By words: runs are 16 pages and more. */
 static __always_inline bool are_all_ordinary(const u8 *frame, unsigned long nr)
 {
-	for (; nr >= sizeof(u64); nr -= sizeof(u64), frame += sizeof(u64))
-		if (get_unaligned((const u64 *)frame))
+	for (; nr >= sizeof(u32); nr -= sizeof(u32), frame += sizeof(u32))
+		if (get_unaligned((const u32 *)frame) != ORDINARY_FRAMES)
 			return false;
 	for (; nr; nr--)
-		if (*frame++)
+		if (*frame++ != KPKEYS_FRAME_ORDINARY)
 			return false;
 	return true;
 }
@@ -155,7 +158,7 @@ static __always_inline bool kpkeys_are_ordinary(unsigned long pfn, unsigned long
 		first = pfn % KPKEYS_FRAMES_PER_PAGE;
 		run = min(nr, KPKEYS_FRAMES_PER_PAGE - first);
 		if (index < kpkeys_frames.nr &&
-		    !are_zero(kpkeys_frames.page[index] + first, run))
+		    !are_all_ordinary(kpkeys_frames.page[index] + first, run))
 			return false;
 	}
 	return true;

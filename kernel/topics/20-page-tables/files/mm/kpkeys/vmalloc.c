@@ -28,7 +28,7 @@ static __always_inline bool is_ordinary_memory(unsigned long pfn)
 		return false;
 	frames = READ_ONCE(kpkeys_frames.page[index]);
 	return frames != kpkeys_no_frames &&
-	       !READ_ONCE(frames[pfn % KPKEYS_FRAMES_PER_PAGE]);
+	       READ_ONCE(frames[pfn % KPKEYS_FRAMES_PER_PAGE]) == KPKEYS_FRAME_ORDINARY;
 }
 
 /* The kernel would run it, or all of user space have it. */

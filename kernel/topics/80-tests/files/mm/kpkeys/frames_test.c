@@ -69,7 +69,7 @@ static void test_runs_are_looked_at(struct kunit *test)
 {
 	unsigned long pfn = page_to_pfn(kpkeys_test_ptp);
 
-	while (pfn && kpkeys_frame(pfn - 1))
+	while (pfn && kpkeys_frame(pfn - 1) != KPKEYS_FRAME_ORDINARY)
 		pfn--;
 	KUNIT_EXPECT_TRUE(test, kpkeys_are_ordinary(pfn - 1, 1));
 	KUNIT_EXPECT_FALSE(test, kpkeys_are_ordinary(pfn - 1, 2));
@@ -106,6 +106,20 @@ static void test_tables_are_not_mapped(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_KERNEL));
 	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn, PAGE_READONLY));
 	KUNIT_EXPECT_FALSE(test, takes_pte(pfn, keyed));
+}
+
+/* Somebody may have what the table says cleared. */
+static void test_zero_is_not_mapped(struct kunit *test)
+{
+	void *page = kunit_kzalloc(test, PAGE_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	KUNIT_EXPECT_TRUE(test, takes_ptes(pfn_of(page), PAGE_KERNEL));
+	kpkeys_test_set_frame(page, 0);
+	KUNIT_EXPECT_FALSE(test, takes_pte(pfn_of(page), PAGE_KERNEL));
+	KUNIT_EXPECT_FALSE(test, takes_ptes(pfn_of(page), PAGE_KERNEL));
+	KUNIT_EXPECT_FALSE(test, kpkeys_page_is_free(page));
+	kpkeys_test_set_frame(page, KPKEYS_FRAME_ORDINARY);
 }
 
 static void test_state_is_not_mapped(struct kunit *test)
@@ -241,20 +255,6 @@ static void test_ignored_bits_are_no_address(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_written());
 }
 
-	unsigned long text = kpkeys_test_enter_text();
-
-	KUNIT_EXPECT_FALSE(test, slot_maps_text(FIX_PTE, text));
-	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
-	KUNIT_EXPECT_TRUE(test, slot_maps_text(FIX_PTE, text));
-}
-#endif
-
-static int frames_test_init(struct kunit *test)
-{
-	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
-	return kpkeys_test_init(test);
-}
-
 static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
 {
 	struct kpkeys_leaf leaf;
@@ -269,12 +269,27 @@ static bool slot_maps_text(enum fixed_addresses slot, unsigned long text)
 /* But for the one that patches it. */
 static void test_fixmap_maps_no_text(struct kunit *test)
 {
+	unsigned long text = kpkeys_test_enter_text();
+
+	KUNIT_EXPECT_FALSE(test, slot_maps_text(FIX_PTE, text));
+	kpkeys_test_set_frame(KPKEYS_TEST_TEXT, KPKEYS_FRAME_ORDINARY);
+	KUNIT_EXPECT_TRUE(test, slot_maps_text(FIX_PTE, text));
+}
+#endif
+
+static int frames_test_init(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frames.nr);
+	return kpkeys_test_init(test);
+}
+
 static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_frames_are_what_keys_say),
 	KUNIT_CASE(test_frames_leave),
 	KUNIT_CASE(test_checker_sees_frame),
 	KUNIT_CASE(test_runs_are_looked_at),
 	KUNIT_CASE(test_tables_are_not_mapped),
+	KUNIT_CASE(test_zero_is_not_mapped),
 	KUNIT_CASE(test_state_is_not_mapped),
 	KUNIT_CASE(test_text_is_mapped_readonly),
 	KUNIT_CASE(test_ordinary_is_mapped),
@@ -288,6 +303,7 @@ static struct kunit_case frames_cases[] = {
 	KUNIT_CASE(test_state_gets_no_key),
 	KUNIT_CASE(test_text_gets_no_key),
 #ifdef CONFIG_ARM64
+	KUNIT_CASE(test_ignored_bits_are_no_address),
 	KUNIT_CASE(test_fixmap_maps_no_text),
 #endif
 	{}
@@ -301,4 +317,3 @@ static struct kunit_suite frames_suite = {
 };
 
 kunit_test_suite(frames_suite);
-	KUNIT_CASE(test_ignored_bits_are_no_address),

@@ -482,7 +482,7 @@ noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte)
 		return false;
 	for (i = 0; i < PTRS_PER_PTE; i++, table++, pte.pte += PAGE_SIZE) {
 		frame = kpkeys_frame(kpkeys_present_pfn(pte));
-		if (frame && !arch_kpkeys_leaf_fits(pte.pte, frame))
+		if (frame != KPKEYS_FRAME_ORDINARY && !arch_kpkeys_leaf_fits(pte.pte, frame))
 			return false;
 		WRITE_ONCE(*table, pte);
 	}

@@ -499,7 +499,7 @@ static __always_inline bool may_have(u64 value, int level)
 	if (!(value & KPKEYS_NO_BLOCK))
 		return kpkeys_are_ordinary(ALIGN_DOWN(pfn, nr), nr);
 	frame = kpkeys_frame(pfn);
-	return !frame || arch_kpkeys_leaf_fits(value, frame);
+	return frame == KPKEYS_FRAME_ORDINARY || arch_kpkeys_leaf_fits(value, frame);
 }
 
 /* Returns false if what the entry maps is not to be mapped with them. */

@@ -39,7 +39,7 @@ void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t 
 /* What is keyed stays where those find it who ask what it is. */
 static bool may_be_invalid(unsigned long addr)
 {
-	return !kpkeys_frame(kpkeys_linear_pfn(addr));
+	return kpkeys_frame(kpkeys_linear_pfn(addr)) == KPKEYS_FRAME_ORDINARY;
 }
 
 /**
@@ -75,7 +75,8 @@ static __always_inline bool begin_filling(const pte_t *table, unsigned int level
 /* Nor does the kernel run what is ordinary. */
 static __always_inline bool piece_fits(u64 value, enum kpkeys_frame frame)
 {
-	return frame ? arch_kpkeys_leaf_fits(value, frame) : kpkeys_is_private(value);
+	return frame == KPKEYS_FRAME_ORDINARY ? kpkeys_is_private(value) :
+						arch_kpkeys_leaf_fits(value, frame);
 }
 
 /* Tables that are linked to repaint the linear map get their keys behind that. */

@@ -78,7 +78,7 @@ static __always_inline bool may_have_pkey(unsigned long pfn, unsigned long nr, i
 		return true;
 	for (; nr; nr--) {
 		frame = kpkeys_frame(pfn++);
-		if (frame && !kpkeys_frame_has_key(frame, pkey))
+		if (frame != KPKEYS_FRAME_ORDINARY && !kpkeys_frame_has_key(frame, pkey))
 			return false;
 	}
 	return true;

@@ -82,7 +82,7 @@ static __always_inline bool kpkeys_is_open_kernel_slot(const void *ptep)
 		return false;
 	old = READ_ONCE(*(const u64 *)ptep);
 	return !(old & _PAGE_PRESENT) ||
-	       !kpkeys_frame((old & PTE_PFN_MASK) >> PAGE_SHIFT);
+	       kpkeys_frame((old & PTE_PFN_MASK) >> PAGE_SHIFT) == KPKEYS_FRAME_ORDINARY;
 }
 
 static __always_inline bool kpkeys_is_open_slot(const void *ptep)
