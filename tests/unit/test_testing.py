@@ -129,7 +129,14 @@ def test_a_name_that_two_tests_have_is_refused(checkout):
     assert done.returncode == 2 and "two tests are named" in done.stderr
 
 
-def test_an_interrupt_stops_what_tests_started(checkout):
+@pytest.mark.parametrize(
+    "interrupt",
+    [
+        pytest.param(lambda tool: os.killpg(tool.pid, signal.SIGINT), id="by the terminal"),
+        pytest.param(lambda tool: tool.terminate(), id="of the tool alone"),
+    ],
+)
+def test_an_interrupt_stops_what_tests_started(checkout, interrupt):
     (checkout / "tests/boot/test_some.py").write_text(
         "import pytest\n"
         "@pytest.mark.parametrize('number', range(2))\n"
@@ -144,7 +151,7 @@ def test_an_interrupt_stops_what_tests_started(checkout):
     while len(started := [path.read_text().strip() for path in checkout.glob("pid-*")]) < 2 or "" in started:
         assert time.monotonic() < end
         time.sleep(0.1)
-    os.killpg(tool.pid, signal.SIGINT)
+    interrupt(tool)
     output, _ = tool.communicate(timeout=PATIENCE)
     assert tool.returncode == 2 and b"interrupted" in output
     assert not any(Path("/proc", pid).exists() for pid in started)
