@@ -51,6 +51,7 @@ alternative_cb_end
 	cmp	\tmp2, #SLOTS_CHUNKS
 	b.hs	.Lstranger\@
 	ldr	\slot, [\slot, \tmp2, lsl #3]
+	cbz	\slot, .Lstranger\@		// no such chunk yet: user space begins there
 	ubfx	\tmp1, \tmp1, #0, #SLOTS_SHIFT
 	add	\slot, \slot, \tmp1, lsl #SLOT_SHIFT
 	mov_q	\tmp1, \reg
