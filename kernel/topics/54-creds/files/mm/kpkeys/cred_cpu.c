@@ -37,11 +37,15 @@ static noinline __flatten notrace void note_on_cpu(const struct task_struct *nex
  * @next: the task
  *
  * Those of nobody, if it is on another one's stack: it is refused what it asks then. A
- * CPU's idle task asks nothing.
+ * CPU's idle task on its own stack asks nothing.
  */
 notrace void __kpkeys_task_runs(const struct task_struct *next)
 {
-	if (next != raw_cpu_read(kpkeys_cpu.idle) && !kpkeys_is_of_cpu(record_that_runs(next)))
+	const struct kpkeys_record *record = record_that_runs(next);
+
+	if (next == raw_cpu_read(kpkeys_cpu.idle) && record != &no_record)
+		return;
+	if (!kpkeys_is_of_cpu(record))
 		note_on_cpu(next);
 }
 

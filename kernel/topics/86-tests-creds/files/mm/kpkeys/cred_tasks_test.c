@@ -54,10 +54,12 @@ static void test_overrides_end_before_user_space(struct kunit *test)
 		kpkeys_test_override(user);
 		if (i == 1)
 			msleep(20);
-		if (i == 2)
-			current->cred_slot = init_task.cred_slot;
-		go_to_user_space();
-		current->cred_slot = slot;
+		scoped_guard(preempt) {
+			if (i == 2)
+				current->cred_slot = init_task.cred_slot;
+			go_to_user_space();
+			current->cred_slot = slot;
+		}
 		rcu_assign_pointer(current->cred, own);
 		KUNIT_EXPECT_PTR_EQ_MSG(test, current_cred(), own, "%u", i);
 		KUNIT_EXPECT_EQ_MSG(test, kpkeys_record_of(current)->nr_below, 0, "%u", i);

@@ -93,9 +93,12 @@ static void test_records_know_their_task(struct kunit *test)
 	const struct cred *seen;
 
 	for (i = 0; i < ARRAY_SIZE(forged); i++) {
-		current->cred_slot = forged[i];
-		seen = current_cred();
-		current->cred_slot = own;
+		/* Or the CPU would note that a task without a record runs. */
+		scoped_guard(preempt) {
+			current->cred_slot = forged[i];
+			seen = current_cred();
+			current->cred_slot = own;
+		}
 		KUNIT_EXPECT_PTR_EQ_MSG(test, seen, &kpkeys_nobody, "%u", forged[i]);
 	}
 	KUNIT_EXPECT_TRUE(test, is_uid(0));
@@ -214,17 +217,19 @@ static void test_current_is_what_runs(struct kunit *test)
 /* A task that comes back on another one's stack has no rights. */
 static void test_switch_asks_whose_stack_it_is(struct kunit *test)
 {
-	unsigned long by_other, by_own;
+	unsigned long by_other, by_idle, by_own;
 
 	scoped_guard(irqsave) {
 		__kpkeys_task_runs(&init_task);
 		by_other = raw_cpu_read(kpkeys_cpu.rights);
 		__kpkeys_task_runs(current);
+		__kpkeys_task_runs(idle_task(smp_processor_id()));
+		by_idle = raw_cpu_read(kpkeys_cpu.rights);
+		__kpkeys_task_runs(current);
 		by_own = raw_cpu_read(kpkeys_cpu.rights);
 	}
-	/* Or it is this CPU's idle task, of which nothing is noted. */
-	if (raw_cpu_read(kpkeys_cpu.idle) != &init_task)
-		KUNIT_EXPECT_EQ(test, by_other, 0);
+	KUNIT_EXPECT_EQ(test, by_other, 0);
+	KUNIT_EXPECT_EQ(test, by_idle, 0);
 	KUNIT_EXPECT_EQ(test, by_own, kpkeys_rights_of(current_cred()));
 }
 
