@@ -179,7 +179,7 @@ static __always_inline u64 kernel_entry(unsigned long addr, unsigned int *level)
  * kpkeys_table_of - the page frame of the table that an entry is in
  * @entry: where, in the linear map, the image, or a slot of the fixmap
  *
- * A slot is for tables, and may have something else.
+ * What is in the image, or in a slot, is looked up: it may be something else.
  *
  * Return: a number that there is not, if the entry is nowhere there.
  */
@@ -189,10 +189,21 @@ static __always_inline unsigned long kpkeys_table_of(const void *entry)
 	unsigned int level;
 	u64 value;
 
-	if (pfn != ULONG_MAX || !is_fixed(entry))
+	if (pfn != ULONG_MAX || !no_table || !(is_in_image(entry) || is_fixed(entry)))
 		return pfn;
 	value = kernel_entry((unsigned long)entry, &level);
-	return kpkeys_entry_leads_to(value, level, &pfn, &nr) && nr == 1 ? pfn : ULONG_MAX;
+	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+		return ULONG_MAX;
+	return pfn + (PHYS_PFN((unsigned long)entry) & (nr - 1));
+}
+
+/* Does a table map tables for the kernel, by slots of the fixmap? Each has its key there. */
+static __always_inline bool kpkeys_maps_fixmap(unsigned long table)
+{
+	unsigned int level;
+
+	return ARCH_KPKEYS_TABLE_SLOT &&
+	       kpkeys_table_of(kernel_slot(ARCH_KPKEYS_TABLE_SLOT, &level)) == table;
 }
 
 #endif /* _MM_KPKEYS_ADDRESSES_H */

@@ -104,11 +104,11 @@ static __always_inline unsigned long shadowed(const u64 *entry, u8 parent)
  */
 static __always_inline bool kpkeys_has_user_half(const void *entry)
 {
-	unsigned long pfn = PHYS_PFN(__pa_nodebug(entry));
+	unsigned long pfn = kpkeys_table_of(entry);
 
 	if (unlikely(!no_table))
 		return true;
-	return kpkeys_is_whole_entry(entry) && is_table(kpkeys_frame_byte(pfn + 1)) &&
+	return pfn != ULONG_MAX && is_table(kpkeys_frame_byte(pfn + 1)) &&
 	       level_of(kpkeys_frame_byte(pfn)) == KPKEYS_LEVEL_PGD &&
 	       level_of(kpkeys_frame_byte(pfn + 1)) == LEVEL_USER_PGD;
 }
@@ -148,7 +148,7 @@ static __always_inline bool claim_page_of_root(unsigned long pfn, unsigned int l
 /* The half that user space runs on comes behind it, if there is one. */
 static __always_inline bool claim_root(const pgd_t *pgd, enum kpkeys_link link)
 {
-	unsigned long pfn = PHYS_PFN(__pa_nodebug(pgd));
+	unsigned long pfn = page_pfn(pgd);
 
 	if (unlikely(!no_table))
 		return true;
@@ -177,7 +177,7 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
 	return offset_in_page(to) + nr * sizeof(pgd_t) <= PAGE_SIZE &&
 	       kpkeys_is_whole_entry(to) &&
 	       from == (void *)swapper_pg_dir + offset_in_page(to) &&
-	       claim_root(to, KPKEYS_LINK_CLAIMED);
+	       claim_root(to - offset_in_page(to), KPKEYS_LINK_CLAIMED);
 }
 
 /**
@@ -190,7 +190,7 @@ static __always_inline bool kpkeys_begin_root(const void *to, const void *from,
  */
 static __always_inline bool kpkeys_link_root(const pgd_t *pgd)
 {
-	return !offset_in_page(pgd) && claim_root(pgd, KPKEYS_LINK_ONE);
+	return claim_root(pgd, KPKEYS_LINK_ONE);
 }
 
 /**
@@ -201,7 +201,7 @@ static __always_inline bool kpkeys_link_root(const pgd_t *pgd)
  */
 static __always_inline void kpkeys_unlink_root(const pgd_t *pgd)
 {
-	unsigned long pfn = PHYS_PFN(__pa_nodebug(pgd));
+	unsigned long pfn = page_pfn(pgd);
 
 	unlink(pfn);
 	if (IS_ENABLED(CONFIG_MITIGATION_PAGE_TABLE_ISOLATION))

@@ -309,7 +309,7 @@ static __always_inline bool is_home_of(unsigned long pfn)
 	unsigned int level;
 	const u64 *slot = kernel_slot((unsigned long)pfn_to_kaddr(pfn), &level);
 
-	return slot_pfn(slot) == arrivals()->next &&
+	return kpkeys_table_of(slot) == arrivals()->next &&
 	       offset_in_page(slot) == arrivals()->entry * sizeof(u64);
 }
 

@@ -156,7 +156,7 @@ static __always_inline bool kpkeys_maps_anew(const void *entry, unsigned long ta
 	int level;
 
 	if (!kpkeys_processes_run || !kpkeys_frame_is_table(kpkeys_frame(table)) ||
-	    arch_kpkeys_is_fixmap_entry(entry) ||
+	    kpkeys_maps_fixmap(table) ||
 	    (is_kernels(kpkeys_frame_byte(table)) && !link_of(kpkeys_frame_byte(table))))
 		return false;
 	level = kpkeys_level_to_search(table);
@@ -186,18 +186,18 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	if (!kpkeys_are_entries(kpkeys_kept(entry), 1) ||
-	    is_higher_table(kpkeys_frame_byte(kpkeys_table_of(kpkeys_kept(entry)))) ||
-	    kpkeys_slot_loses(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
-			      kpkeys_kept(value)) ||
-	    is_foreign(kpkeys_table_of(kpkeys_kept(entry)), kpkeys_kept(value)) ||
-	    kpkeys_runs_anew(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
-			     kpkeys_kept(value)))
+	if (!kpkeys_are_entries(kpkeys_kept(entry), 1))
+		return false;
+	kpkeys_keep(given, kpkeys_table_of(kpkeys_kept(entry)));
+	if (is_higher_table(kpkeys_frame_byte(kpkeys_kept(given))) ||
+	    kpkeys_slot_loses(kpkeys_kept(entry), kpkeys_kept(given), kpkeys_kept(value)) ||
+	    is_foreign(kpkeys_kept(given), kpkeys_kept(value)) ||
+	    kpkeys_runs_anew(kpkeys_kept(entry), kpkeys_kept(given), kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
 	return frame == KPKEYS_FRAME_ORDINARY ||
 	       (arch_kpkeys_leaf_fits(kpkeys_kept(value), frame) &&
-		!kpkeys_maps_anew(kpkeys_kept(entry), kpkeys_table_of(kpkeys_kept(entry)),
+		!kpkeys_maps_anew(kpkeys_kept(entry), kpkeys_kept(given),
 				  kpkeys_kept(value)));
 }
 
@@ -215,9 +215,10 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
 	    kpkeys_state.mode == KPKEYS_AUDIT)
 		return true;
-	if (is_foreign(kpkeys_table_of(entry), value) ||
-	    kpkeys_runs_anew(entry, kpkeys_table_of(entry), value) ||
-	    kpkeys_maps_anew(entry, kpkeys_table_of(entry), value))
+	kpkeys_keep(given, kpkeys_table_of(entry));
+	if (is_foreign(kpkeys_kept(given), value) ||
+	    kpkeys_runs_anew(entry, kpkeys_kept(given), value) ||
+	    kpkeys_maps_anew(entry, kpkeys_kept(given), value))
 		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return true;

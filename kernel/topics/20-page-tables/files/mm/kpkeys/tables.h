@@ -116,18 +116,23 @@ static __always_inline bool is_fixed(const void *entry)
 {
 	unsigned long addr = (unsigned long)entry;
 
-	return ARCH_KPKEYS_FIXMAP_HAS_TABLES && kpkeys_is_whole_entry(entry) &&
+	return ARCH_KPKEYS_TABLE_SLOT && kpkeys_is_whole_entry(entry) &&
 	       addr >= FIXADDR_TOT_START && addr < FIXADDR_TOP &&
 	       ALIGN_DOWN(addr, PAGE_SIZE) != ARCH_KPKEYS_PATCH_SLOT;
 }
 
-/* Without a walk, which is nothing for a section: tables are there, or in the image. */
+/* In the direct map, where an address has its number, whatever the tables say. */
 static __always_inline unsigned long slot_pfn(const void *entry)
 {
-	bool in_image = (void *)entry >= (void *)_text && (void *)entry < (void *)_end;
-
-	return (in_image || kpkeys_is_linear(entry)) && kpkeys_is_whole_entry(entry) ?
+	return kpkeys_is_linear(entry) && kpkeys_is_whole_entry(entry) ?
 	       PHYS_PFN(__pa_nodebug(entry)) : ULONG_MAX;
+}
+
+/* Memory of the image that is free has an address there still. */
+static __always_inline bool is_in_image(const void *entry)
+{
+	return entry >= (const void *)_text && entry < (const void *)_end &&
+	       kpkeys_is_whole_entry(entry);
 }
 
 /* By words: runs are 16 pages and more. */

@@ -486,6 +486,20 @@ static void test_links_of_processes_are_for_user_space(struct kunit *test)
 
 #endif
 
+/* What was given back has an address there still, where there may be another page. */
+static void test_image_is_looked_up(struct kunit *test)
+{
+	unsigned long addr = (unsigned long)_text;
+
+	KUNIT_EXPECT_EQ(test, kpkeys_table_of(swapper_pg_dir),
+			PHYS_PFN(__pa_symbol(swapper_pg_dir)));
+	while (addr < (unsigned long)_end && arch_kpkeys_phys(addr))
+		addr += PAGE_SIZE;
+	if (addr >= (unsigned long)_end)
+		kunit_skip(test, "all of the image is mapped");
+	KUNIT_EXPECT_EQ(test, kpkeys_table_of((void *)addr), ULONG_MAX);
+}
+
 static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_mapping_is_not_cleared),
 	KUNIT_CASE(test_mapping_is_not_replaced),
@@ -512,6 +526,7 @@ static struct kunit_case addresses_cases[] = {
 	KUNIT_CASE(test_kernel_runs_no_table_that_was_filled),
 	KUNIT_CASE(test_links_of_processes_are_for_user_space),
 #endif
+	KUNIT_CASE(test_image_is_looked_up),
 	{}
 };
 

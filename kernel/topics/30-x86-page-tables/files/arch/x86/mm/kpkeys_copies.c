@@ -89,7 +89,7 @@ static __always_inline bool is_same_place(int level)
 /* Of what is kept, in the section. */
 static __always_inline bool may_copy(void)
 {
-	unsigned long from = slot_pfn(kpkeys_kept(source));
+	unsigned long from = kpkeys_table_of(kpkeys_kept(source));
 	int level = level_of_linked(slot_pfn(kpkeys_kept(entry)));
 
 	return level && level == level_of_linked(from) && is_same_place(level) &&

@@ -95,8 +95,7 @@ static __always_inline bool arch_kpkeys_link_is_private(u64 value)
 	return value & _PAGE_USER;
 }
 
-#define arch_kpkeys_is_fixmap_entry(entry)	false
-#define ARCH_KPKEYS_FIXMAP_HAS_TABLES	false
+#define ARCH_KPKEYS_TABLE_SLOT	0UL	/* none */
 
 /* Where in a root: from there on it has copies of the kernel's entries. */
 #define ARCH_KPKEYS_COPY_BEGINS	(PAGE_SIZE / 2)

@@ -101,10 +101,8 @@ static __always_inline bool arch_kpkeys_link_is_private(u64 value)
 	return true;
 }
 
-/* They map tables for the kernel, and are the only ones in the image that map pages. */
-#define arch_kpkeys_is_fixmap_entry(entry)				\
-	((void *)(entry) >= (void *)_text && (void *)(entry) < (void *)_end)
-#define ARCH_KPKEYS_FIXMAP_HAS_TABLES	true
+/* Slots of the fixmap are for tables, too: this one and its neighbours. */
+#define ARCH_KPKEYS_TABLE_SLOT	fix_to_virt(FIX_PTE)
 
 /**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
