@@ -20,13 +20,12 @@ struct mm_struct;
 
 /*
  * Where the CPU finds what an entry leads to. A CPU without addresses of 52 bits ignores
- * some of the bits that __pte_to_phys() takes for the address. By a field of TCR_EL1.IPS,
- * where PHYS_MASK does not know.
+ * some of the bits that __pte_to_phys() takes for the address. By TCR_EL1.IPS, where
+ * PHYS_MASK does not know.
  */
 #if defined(CONFIG_ARM64_64K_PAGES) && defined(CONFIG_ARM64_PA_BITS_52)
 #define KPKEYS_PHYS_MASK						\
-	(FIELD_GET(GENMASK_ULL(34, 32), read_sysreg(tcr_el1)) < 6 ?	\
-	 GENMASK_ULL(47, 0) : GENMASK_ULL(51, 0))
+	((read_sysreg(tcr_el1) >> 32 & 7) < 6 ? GENMASK_ULL(47, 0) : GENMASK_ULL(51, 0))
 #else
 #define KPKEYS_PHYS_MASK	PHYS_MASK
 #endif
