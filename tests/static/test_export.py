@@ -14,7 +14,7 @@ from portcullis.commands.export import AUTHOR
 from portcullis.core.arches import ARCHES
 from portcullis.core.foreign import added_lines, leaks, names_in
 from portcullis.core.topics import ALL, PRODUCT
-from portcullis.host.exportbuild import SeriesBuild
+from portcullis.host.exportbuild import POINTS, SeriesBuild
 from portcullis.host.exporting import Repository
 from portcullis.host.hardening import Plan, read_from, read_topics, texts_of
 from portcullis.host.process import Commands
@@ -59,22 +59,23 @@ def _differences(repository: Path, plan: Plan) -> list[str]:
     return [path for path, content in plan.files.items() if read(path) != content]
 
 
-def _compiled(machinery: Machinery, every: bool, row: Row) -> None:
+def _compiled(machinery: Machinery, every: bool, row: Row) -> list[int]:
+    """How often each architecture was compiled; one that does not compile raises ToolError."""
     options = machinery.options
     made = [
         SeriesBuild(machinery.workspace, machinery.commands, replace(options, arch=arch)).run(every=every)
         for arch in ARCHES
     ]
-    assert all(made)
     row.note(", ".join(f"{count} times for {arch}" for arch, count in zip(ARCHES, made, strict=True)))
+    return made
 
 
 def test_export_sample(machinery: Machinery, row: Row) -> None:
     """The exported series compiles at the end of a topic, for both architectures."""
-    _compiled(machinery, False, row)
+    assert _compiled(machinery, False, row) == [POINTS] * len(ARCHES)
 
 
 @pytest.mark.long
 def test_export_builds(machinery: Machinery, row: Row) -> None:
     """Each commit of the exported series compiles."""
-    _compiled(machinery, True, row)
+    assert min(_compiled(machinery, True, row)) > POINTS
