@@ -9,7 +9,7 @@ compiled is left out while it is the same, so that a run that was cut goes on wh
 
 import hashlib
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
@@ -50,11 +50,12 @@ class SeriesBuild:
         """Compiles after every commit, or at a few; returns how many compile. Raises ToolError naming the others."""
         plan = make_plan(self.workspace, self.source.version, Selection(ALL, KINDS[1:]), read_from(self.source.path))
         steps = steps_of(plan)
-        points = set(range(len(steps))) if every else sample(steps, self.arch.name, POINTS)
         with locked(self.tree.with_name(self.tree.name + ".lock")):
             self.log.unlink(missing_ok=True)
-            count = self._walk(plan, points, False, every)
-            return count + (self._walk(plan, set(topic_ends(steps)), True, every) if every else 0)
+            if not every:
+                return self._walk(plan, sample(steps, self.arch.name, POINTS), lambda _: self._folders(()))
+            compiled = self._walk(plan, range(len(steps)), self._folders)
+            return compiled + self._walk(plan, topic_ends(steps), lambda _: [self.arch.target])
 
     def _reset(self) -> None:
         """The pristine source again, after an earlier run."""
@@ -63,8 +64,8 @@ class SeriesBuild:
             copy_pristine(self.source.path, self.tree, path)
         state.unlink(missing_ok=True)
 
-    def _walk(self, plan: Plan, points: set[int], whole: bool, every: bool) -> int:
-        """Compiles at some commits, the whole kernel or folders of it; returns how many compile."""
+    def _walk(self, plan: Plan, points: Container[int], targets_of: Callable[[set[str]], list[str]]) -> int:
+        """Compiles what there is to make of the files that changed, at some commits; returns how many compile."""
         total = len(steps_of(plan))
         count, configured = 0, False
         fresh: set[str] = set()  # what changed since it was last compiled
@@ -74,7 +75,7 @@ class SeriesBuild:
             configured &= not any(Path(path).name.startswith("Kconfig") for path in changed)
             if not fresh or number not in points:
                 continue
-            targets = [self.arch.target] if whole else self._folders(fresh if every else set())
+            targets = targets_of(fresh)
             if (content, *targets) not in self.passed:
                 try:
                     commit = f"{number + 1} of {total} ({each.topic}: {each.subject})"
@@ -116,7 +117,7 @@ class SeriesBuild:
             write_whole(self.tree / path, (repository.folder / path).read_bytes())
         return changed
 
-    def _folders(self, changed: set[str]) -> list[str]:
+    def _folders(self, changed: Collection[str]) -> list[str]:
         """Folders that most of the series is in, and those of what changed; all of mm where that is a header."""
         folders = {"mm/kpkeys/", f"arch/{self.arch.name}/mm/"} | {f"{PurePosixPath(path).parent}/" for path in changed}
         if any(path.endswith(".h") for path in changed):
