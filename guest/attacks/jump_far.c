@@ -50,16 +50,14 @@ static bool turn(bool on, const struct held_change *way)
 static bool find_far(void)
 {
 	struct slot slot;
-	unsigned char frame = 0xff;
 
 	jump.phys = (jump.code - direct_map_base()) & FAR_MASK;
 	jump.far = direct_map_base() + jump.phys;
 	if (kwalk(jump.far, LEAF, 0, &slot) || slot.phys != jump.phys)
 		return false;
-	if (frame_at(jump.phys / PAGE_SIZE))
-		kread(frame_at(jump.phys / PAGE_SIZE), &frame, sizeof(frame));
 	jump.entry = (jump.far & -16UL) + ROOM;
-	return (!is_protected() || frame == FRAME_ORDINARY) && jump.phys % PAGE_SIZE < PAGE_SIZE - 2 * ROOM &&
+	return frame_of(jump.phys) == FRAME_ORDINARY &&
+	       jump.phys % PAGE_SIZE < PAGE_SIZE - 2 * ROOM &&
 	       !kread(jump.far, jump.old, sizeof(jump.old));
 }
 

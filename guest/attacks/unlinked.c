@@ -84,7 +84,7 @@ enum outcome unlinked_entries(void)
 	uint64_t frame, lock, function = ksymbol(FUNCTION);
 	time_t end = time(NULL) + SECONDS;
 	struct change change = { 0 };
-	uint8_t kind = 1;
+	uint8_t kind = FRAME_ORDINARY;
 	struct task task;
 	int held = 0;
 	pid_t pid;
@@ -109,7 +109,7 @@ enum outcome unlinked_entries(void)
 		return broken("no lock");
 	change.task = &task;
 	change.target = target_of(frame);
-	while (kind && time(NULL) < end) {
+	while (kind != FRAME_STATE && time(NULL) < end) {
 		set_lock(lock, true);
 		usleep(HOLD);
 		find_frames(&task, function, LENGTH, change_frame, &change);
@@ -121,7 +121,7 @@ enum outcome unlinked_entries(void)
 	kill(pid, SIGKILL);
 	if (!change.changed)
 		return broken("no interrupt of the function (%lu rounds, held %d times)", *rounds, held);
-	if (kind)
+	if (kind != FRAME_STATE)
 		return lost("%lu rounds, held %d times, %d pointers changed", *rounds, held,
 			    change.changed);
 	return won("the kernel cleared what the table of frames says of text");
