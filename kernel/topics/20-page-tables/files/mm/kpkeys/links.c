@@ -165,12 +165,12 @@ static noinline __flatten bool exchange(u64 *entry, u64 value, unsigned int leve
 		kpkeys_reread(entry);
 		kpkeys_reread(value);
 		kpkeys_reread(level);
-		if (!kpkeys_still_leads_to(entry, level))
-			return false;
 		kpkeys_keep(entry, entry);
 		kpkeys_keep(value, value);
 		kpkeys_keep(level, level);
 		kpkeys_keep(parent, kpkeys_frame_byte(kpkeys_table_of(entry)));
+		if (!kpkeys_has_links(kpkeys_kept(parent), kpkeys_kept(level)))
+			return false;
 		kpkeys_keep(table, shadowed(entry, kpkeys_kept(parent)));
 		kpkeys_keep(done, !new_table() || new_table() == kpkeys_kept(table));
 		if (is_in_copy(kpkeys_kept(entry), kpkeys_kept(parent)) || hides_user() ||

@@ -10,16 +10,14 @@
 #include "tables.h"
 
 /**
- * kpkeys_still_leads_to - is an entry where links to tables of a level are?
- * @entry: where
+ * kpkeys_has_links - is that a table whose entries lead to tables of a level?
+ * @parent: what the table of frames says of it
  * @level: KPKEYS_LEVEL_* of these
  *
- * Where it is lay on the stack of an interrupt since it was asked about, maybe.
+ * Where the entry is lay on the stack of an interrupt since it was asked about, maybe.
  */
-static __always_inline bool kpkeys_still_leads_to(const u64 *entry, unsigned int level)
+static __always_inline bool kpkeys_has_links(u8 parent, unsigned int level)
 {
-	u8 parent = kpkeys_frame_byte(kpkeys_table_of(entry));
-
 	/* Below are pages of the pool that hold no table, and above nothing. */
 	if (level < KPKEYS_LEVEL_PTE || level >= KPKEYS_LEVEL_PGD)
 		return false;

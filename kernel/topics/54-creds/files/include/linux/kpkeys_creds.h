@@ -125,10 +125,12 @@ static inline const struct cred *kpkeys_revert_creds(const struct cred *old)
 /**
  * kpkeys_switch_creds - a task that has overrides gets this CPU
  * @next: the task
+ *
+ * On x86-64 kpkeys_task_runs() does it, which looks at the task's record anyway.
  */
 static __always_inline void kpkeys_switch_creds(const struct task_struct *next)
 {
-	if (kpkeys_creds_enabled())
+	if (!IS_ENABLED(CONFIG_X86_64) && kpkeys_creds_enabled())
 		__kpkeys_switch_creds(next);
 }
 

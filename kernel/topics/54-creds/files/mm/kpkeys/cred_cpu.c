@@ -2,8 +2,8 @@
 /*
  * By whose rights a CPU of x86-64 runs. Two words of ordinary memory say which task is
  * current, and where a system call has its stack. The switch to a task has both in
- * registers, so that is where it is noted which rights the task has. Most tasks have
- * those of the one before, and then nothing is written.
+ * registers, so that is where it is noted which rights the task has. Where it has those
+ * of the one before nothing is written.
  */
 #include <linux/init.h>
 #include <linux/kpkeys_guarded.h>
@@ -12,9 +12,11 @@
 
 #include "cred_slots.h"
 
+/* Whose stack it is may have overrides. */
 static const struct kpkeys_record no_record = {
-	.cred	= &kpkeys_nobody,
-	.real	= &kpkeys_nobody,
+	.cred		= &kpkeys_nobody,
+	.real		= &kpkeys_nobody,
+	.nr_below	= 1,
 };
 
 static __always_inline const struct kpkeys_record *record_that_runs(const struct task_struct *task)
@@ -27,9 +29,13 @@ static __always_inline const struct kpkeys_record *record_that_runs(const struct
 /* The current task is still the one before. */
 static noinline __flatten notrace void note_on_cpu(const struct task_struct *next)
 {
+	const struct kpkeys_record *record;
+
 	guard(kpkeys_guarded)();
 	kpkeys_reread(next);
-	kpkeys_note_on_cpu(record_that_runs(next));
+	record = record_that_runs(next);
+	kpkeys_note_on_cpu(record);
+	raw_cpu_write(kpkeys_cpu.overridden, READ_ONCE(record->nr_below));
 }
 
 /**
@@ -37,7 +43,8 @@ static noinline __flatten notrace void note_on_cpu(const struct task_struct *nex
  * @next: the task
  *
  * Those of nobody, if it is on another one's stack: it is refused what it asks then. A
- * CPU's idle task on its own stack asks nothing.
+ * CPU's idle task on its own stack asks nothing. And note whether the task has overrides,
+ * for the way to user space.
  */
 notrace void __kpkeys_task_runs(const struct task_struct *next)
 {
@@ -45,7 +52,7 @@ notrace void __kpkeys_task_runs(const struct task_struct *next)
 
 	if (next == raw_cpu_read(kpkeys_cpu.idle) && record != &no_record)
 		return;
-	if (!kpkeys_is_of_cpu(record))
+	if (!kpkeys_is_of_cpu(record) || unlikely(READ_ONCE(record->nr_below)))
 		note_on_cpu(next);
 }
 

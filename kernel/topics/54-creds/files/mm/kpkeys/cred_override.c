@@ -177,6 +177,7 @@ EXPORT_SYMBOL(__kpkeys_revert_creds);
 
 /* ---- no override lasts longer than the system call ---- */
 
+#ifndef CONFIG_X86_64
 static noinline __flatten void note_overridden(void)
 {
 	guard(kpkeys_guarded)();
@@ -194,6 +195,7 @@ void __kpkeys_switch_creds(const struct task_struct *next)
 	if (unlikely(!record || READ_ONCE(record->nr_below)))
 		note_overridden();
 }
+#endif
 
 /* Return: the number of the record, if there was something to end. */
 static noinline __flatten unsigned int end_overrides(void)

@@ -36,6 +36,9 @@ void kpkeys_map_ptes(pte_t *ptep, unsigned long nr, unsigned long pfn, pgprot_t 
 	}
 }
 
+/* One table has all slots for tables: see kpkeys_maps_fixmap(). */
+static_assert((__fix_to_virt(FIX_PTE) ^ __fix_to_virt(FIX_PGD)) < PMD_SIZE);
+
 /* What is keyed stays where those find it who ask what it is. */
 static bool may_be_invalid(unsigned long addr)
 {

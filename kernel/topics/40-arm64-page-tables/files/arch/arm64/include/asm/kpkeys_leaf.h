@@ -101,7 +101,7 @@ static __always_inline bool arch_kpkeys_link_is_private(u64 value)
 	return true;
 }
 
-/* Slots of the fixmap are for tables, too: this one and its neighbours. */
+/* Slots of the fixmap are for tables, too: this one and those of other levels, beside it. */
 #define ARCH_KPKEYS_TABLE_SLOT	fix_to_virt(FIX_PTE)
 
 /**
