@@ -438,7 +438,6 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 			unsigned long nr)
 {
 	unsigned long table = kpkeys_entry_pfn(entry);
-	enum kpkeys_frame frame;
 
 	if (!kpkeys_frame_is_table(kpkeys_frame(table)))
 		return false;
@@ -450,11 +449,9 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 		return false;
 	if (refuse_keyed(entry, table, value))
 		return true;
-	for (; nr--; pfn++) {
-		frame = kpkeys_frame(pfn);
-		if (frame != KPKEYS_FRAME_ORDINARY && !arch_kpkeys_leaf_fits(value, frame))
+	for (; nr--; pfn++)
+		if (!kpkeys_may_map(value, kpkeys_frame(pfn)))
 			return refuse("mapping", pfn);
-	}
 	return false;
 }
 

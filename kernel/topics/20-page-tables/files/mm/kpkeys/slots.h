@@ -209,7 +209,6 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
  */
 static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, int level)
 {
-	enum kpkeys_frame frame;
 	unsigned long pfn, nr;
 
 	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr) ||
@@ -224,8 +223,7 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 		return true;
 	for (; nr--; pfn++) {
 		kpkeys_reread(value);
-		frame = kpkeys_frame(pfn);
-		if (frame != KPKEYS_FRAME_ORDINARY && !arch_kpkeys_leaf_fits(value, frame))
+		if (!kpkeys_may_map(value, kpkeys_frame(pfn)))
 			return false;
 	}
 	return true;

@@ -147,6 +147,12 @@ static __always_inline bool are_all_ordinary(const u8 *frame, unsigned long nr)
 	return true;
 }
 
+/* May an entry map a frame, whatever that is? */
+static __always_inline bool kpkeys_may_map(u64 value, enum kpkeys_frame frame)
+{
+	return frame == KPKEYS_FRAME_ORDINARY || arch_kpkeys_leaf_fits(value, frame);
+}
+
 /**
  * kpkeys_are_ordinary - may anybody map these frames?
  * @pfn: the first one

@@ -176,7 +176,7 @@ static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *recor
 #endif
 
 /* Of the task that is said to be current: does it run? */
-static __always_inline bool kpkeys_runs(const struct kpkeys_record *record)
+static __always_inline bool kpkeys_record_runs(const struct kpkeys_record *record)
 {
 	return kpkeys_is_on_stack(record) && kpkeys_is_of_cpu(record);
 }
@@ -185,7 +185,7 @@ static __always_inline struct kpkeys_record *kpkeys_own_record(void)
 {
 	struct kpkeys_record *record = kpkeys_record_of(current);
 
-	return record && kpkeys_runs(record) ? record : NULL;
+	return record && kpkeys_record_runs(record) ? record : NULL;
 }
 
 /**

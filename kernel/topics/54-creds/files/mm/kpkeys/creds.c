@@ -128,7 +128,7 @@ const struct cred *__kpkeys_current_cred(void)
 	const struct task_struct *task = read_current();
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 
-	if (likely(record && kpkeys_runs(record)))
+	if (likely(record && kpkeys_record_runs(record)))
 		return READ_ONCE(record->cred);
 	return refuse_to_current(task, record, rcu_dereference_raw(task->cred));
 }
@@ -142,7 +142,7 @@ const struct cred *__kpkeys_current_real_cred(void)
 	const struct task_struct *task = read_current();
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 
-	if (likely(record && kpkeys_runs(record)))
+	if (likely(record && kpkeys_record_runs(record)))
 		return READ_ONCE(record->real);
 	return refuse_to_current(task, record, rcu_dereference_raw(task->real_cred));
 }

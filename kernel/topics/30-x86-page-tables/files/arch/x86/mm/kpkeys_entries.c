@@ -472,7 +472,6 @@ static __always_inline bool is_new_pte_table(const void *table)
  */
 noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte)
 {
-	enum kpkeys_frame frame;
 	unsigned int i;
 
 	guard(kpkeys_hardened_pgtables)();
@@ -481,8 +480,7 @@ noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte)
 	if (!is_new_pte_table(table) || !(pte.pte & _PAGE_PRESENT))
 		return false;
 	for (i = 0; i < PTRS_PER_PTE; i++, table++, pte.pte += PAGE_SIZE) {
-		frame = kpkeys_frame(kpkeys_present_pfn(pte));
-		if (frame != KPKEYS_FRAME_ORDINARY && !arch_kpkeys_leaf_fits(pte.pte, frame))
+		if (!kpkeys_may_map(pte.pte, kpkeys_frame(kpkeys_present_pfn(pte))))
 			return false;
 		WRITE_ONCE(*table, pte);
 	}

@@ -492,14 +492,12 @@ EXPORT_SYMBOL_GPL(kpkeys_clear_bits);
 static __always_inline bool may_have(u64 value, int level)
 {
 	unsigned long pfn = kpkeys_present_pfn(__pte(value)), nr = kpkeys_pages_at(level);
-	enum kpkeys_frame frame;
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !(value & PTE_VALID))
 		return true;
 	if (!(value & KPKEYS_NO_BLOCK))
 		return kpkeys_are_ordinary(ALIGN_DOWN(pfn, nr), nr);
-	frame = kpkeys_frame(pfn);
-	return frame == KPKEYS_FRAME_ORDINARY || arch_kpkeys_leaf_fits(value, frame);
+	return kpkeys_may_map(value, kpkeys_frame(pfn));
 }
 
 /* Returns false if what the entry maps is not to be mapped with them. */
