@@ -7,6 +7,7 @@ from kit.machinery import Machinery
 from kit.row import Row
 from portcullis.core.needs import LOW_TEXT_MIB
 from portcullis.core.splats import scan_console
+from portcullis.core.verdicts import Attack
 from portcullis.host.attacker import before_death, choose_possible, is_damaged, known_attacks, run_attacks
 
 
@@ -21,12 +22,14 @@ X86 = (
     *attacks("efi-", ("off", "enforce"), efi=True, only="efi", timeout=240.0),
     *attacks("low-", ("off", "enforce"), memory=LOW_TEXT_MIB, append="nokaslr", only="low-text"),
     *attacks("nopti-", ("off",), only="nopti", pti=False, la57=False),
-    *attacks("nopti-", ("enforce",), pti=False, la57=False),
-    *attacks("nopti-all-", ("off",), pti=False, la57=False, long=True),
+    *attacks("nopti-", ("enforce",), pti=False, la57=False, shared=True),
+    *attacks("nopti-all-", ("off", "enforce"), pti=False, la57=False, long=True),
     *attacks("page-cache-", lane="page-cache", append=RAM, long=True),
 )
 WP = (
-    *attacks("wp-", ("audit", "enforce"), backend="wp"),
+    *attacks("wp-", ("audit",), backend="wp", shared=True),
+    *attacks("wp-", ("enforce",), backend="wp"),
+    *attacks("wp-all-", ("audit",), backend="wp", long=True),
     *attacks("wp-amd-", ("enforce",), long=True, **AMD_MACHINE),
     *attacks("wp-nopks-", ("audit", "enforce"), pks=False, long=True),
     *attacks("wp-nopti-", ("enforce",), only="nopti", backend="wp", pti=False),
@@ -44,10 +47,14 @@ ARM64 = (
 )
 
 
+def is_of(attack: Attack, case: Case) -> bool:
+    return not (case.shared and attack.alone) and (not case.only or case.only in attack.needs)
+
+
 @cases(*ATTACKS, *X86, *WP, *ARM64)
 def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
     known = known_attacks(machinery.workspace, case.machine, case.lane)
-    known = tuple(attack for attack in known if not case.only or case.only in attack.needs)
+    known = tuple(attack for attack in known if is_of(attack, case))
     chosen, left_out = choose_possible(known, case.machine, machinery.kernel(case))
     mode = case.machine.mode or ""
     outcomes, boots = run_attacks(chosen, mode, case.machine, lambda machine: machinery.boot(case, machine))

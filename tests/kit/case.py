@@ -32,6 +32,7 @@ class Case:
     left_out: tuple[str, ...] = ()
     kernel: str = ""  # another one than what is asked for
     only: str = ""  # attacks that need this word
+    shared: bool = False  # attacks that share a boot with others
     long: bool = False
 
     @property
