@@ -23,7 +23,7 @@ WP = (
     boot("wp-not-chosen", "a CPU with keys takes them", "check", backend="auto"),
     boot("wp-not-pks", "kpkeys=enforce,pks without keys is off and says why", "check", pks=False, backend="pks"),
     kunit("wp-kunit", console=(NMI_TESTED, r"ok \d+ kpkeys-backend\s"), backend="wp", append=DEBUGGED),
-    kunit("wp-nopks-kunit", pks=False, pti=False),
+    kunit("wp-nopks-kunit", pks=False, pti=False, append="nofsgsbase"),
     kunit("wp-amd-kunit", pti=True, **AMD_MACHINE),
     _stress("stress-enforce", "stress of memory management, enforced", append=KERNEL_PROBES),
     _stress("stress-audit", "stress finds no writer that was missed", "audit", append=KERNEL_PROBES),

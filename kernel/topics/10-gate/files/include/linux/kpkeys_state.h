@@ -104,6 +104,7 @@ struct kpkeys_kept {
  * @refused: @refusal is yet to be reported
  * @audit_armed: a store is being let through (audit mode)
  * @audit_flags: flags to put back after it
+ * @user_gs: exception frame that is to leave with user space's base (x86-64)
  * @in_use: this CPU runs, and must be asked to forget mappings
  * @flushed: what it has forgotten: see kpkeys_nr_keyings()
  * @flushing: what it is about to forget
@@ -129,6 +130,7 @@ struct kpkeys_cpu {
 	};
 	bool				audit_armed;
 	unsigned long			audit_flags;
+	unsigned long			user_gs;
 	bool				in_use;
 	s64				flushed;
 	s64				flushing;
