@@ -27,6 +27,8 @@
 #define EXECS		20
 #define SHELLS		5
 #define RANDOMS		1000
+#define TURNS		1000
+#define OTHER_USER	1000
 #define VMALLOC_PAGES	64
 #define DASH		"/bin/dash"
 #define THP_DIR		"/sys/kernel/mm/transparent_hugepage/"
@@ -55,13 +57,13 @@ static void read_counters(struct counts *counts)
 
 enum operation {
 	READER, TOUCH, FORK, EXIT, MPROTECT, MREMAP, MUNMAP, MADVISE, FORK_EXEC, FORK_DASH, SYSCALL,
-	EXCEPTION, VMALLOC, VFREE, RANDOM, KEY_BLOCK, TOUCH_64K, TOUCH_THP,
+	EXCEPTION, VMALLOC, VFREE, RANDOM, SWITCH_SAME, SWITCH_OTHER, KEY_BLOCK, TOUCH_64K, TOUCH_THP,
 };
 
 static const char * const operations[] = {
 	"reader", "touch-64m", "fork-64m", "exit-64m", "mprotect-64m", "mremap-64m", "munmap-64m",
 	"madvise-64m", "fork-exec", "fork-dash", "syscall", "exception", "vmalloc-64", "vfree-64", "random",
-	"key-block", "touch-64k", "touch-thp",
+	"switch-same-user", "switch-other-user", "key-block", "touch-64k", "touch-thp",
 };
 
 static void start(enum operation operation)
@@ -340,6 +342,48 @@ static void draw_random(void)
 			exit(2);
 }
 
+static int there[2], back[2];
+
+static void answer(void)
+{
+	char byte;
+
+	while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+		;
+}
+
+/* Two switches of tasks each. */
+static void take_turns(void)
+{
+	char byte = 0;
+	int i;
+
+	for (i = 0; i < TURNS; i++)
+		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			exit(2);
+}
+
+static void bench_switches(enum operation operation, uid_t user)
+{
+	pid_t pid;
+
+	if (pipe(there) || pipe(back))
+		exit(2);
+	pid = fork();
+	if (!pid) {
+		close(there[1]);
+		if (!setuid(user))
+			answer();
+		_exit(0);
+	}
+	close(there[0]);
+	close(back[1]);
+	repeat(operation, take_turns, 2 * TURNS);
+	close(there[1]);
+	close(back[0]);
+	waitpid(pid, NULL, 0);
+}
+
 static int pipe_end;
 
 /* The kernel faults on an address nobody mapped, at its default level. */
@@ -482,6 +526,9 @@ int main(int argc, char **argv)
 	result_ok("kernel entries");
 	repeat(RANDOM, draw_random, RANDOMS);
 	result_ok("secrets");
+	bench_switches(SWITCH_SAME, getuid());
+	bench_switches(SWITCH_OTHER, OTHER_USER);
+	result_ok("switches");
 	bench_vmalloc();
 	bench_key_block();
 	/* Behind all others: khugepaged runs from the first large folio on. */
