@@ -6,6 +6,9 @@
  * of the one exception that is to do it: all that nest in it find the kernel's.
  */
 
+/* Bits 16 to 47 of VSYSCALL_ADDR, near which the kernel has no code */
+#define VSYSCALL_HIGH	0xffffff60
+
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 
 /* For the caller's frame. Clobbers what C functions may. */
