@@ -189,7 +189,9 @@ def bench(**changes):
     pool = {"bench": "pool", "pages_keyed": 513, "key_tlb_flushes": 2, "idle_kib": 0, "unkeyed_fallbacks": 0}
     random = {"bench": "random", "times": 9, "secret_sections": 9, "pkey_reg_writes": 18}
     block = {"bench": "key-block", "key_tlb_flushes": 1, "direct_map_splits": 0}
-    rows += [json.dumps(pool), json.dumps(random), json.dumps(block)]
+    same = {"bench": "switch-same-user", "times": 9, "pkey_reg_writes": 0}
+    other = {"bench": "switch-other-user", "times": 9, "pkey_reg_writes": 18}
+    rows += [json.dumps(row) for row in (pool, random, block, same, other)]
     return "".join(f"#json {row}\n" for row in rows) + "#done 0\n"
 
 
@@ -217,6 +219,8 @@ def test_bench_within_and_beyond_its_bounds(play, capsys):
     assert play("bench", "--quick", enforce=bench()) == 0
     assert play("bench", "--quick", enforce=bench(fork_64m=301)) == 1
     assert "301" in capsys.readouterr().out
+    more = bench().replace('"times": 9, "pkey_reg_writes": 18', '"times": 9, "pkey_reg_writes": 19')
+    assert more != bench() and play("bench", "--quick", enforce=more) == 1
 
 
 def test_bench_tells_what_was_executed(play, capsys):
