@@ -134,14 +134,15 @@ static char *map_file(int fd, int pages)
 	return at;
 }
 
-/* The statistic that mapping them adds to. */
+/* The statistic that mapping pages adds to; the first time adds to those of the LRU, too. */
 static int find_index(uint64_t node, int fd)
 {
 	uint64_t at = kread64(node + PER_NODE_STATS) + offset_of_cpu();
 	long before[STATS], after[STATS];
-	char *file;
+	char *file = map_file(fd, FILE_PAGES);
 	int i;
 
+	munmap(file, FILE_PAGES * PAGE_SIZE);
 	kread(at, before, sizeof(before));
 	file = map_file(fd, FILE_PAGES);
 	kread(at, after, sizeof(after));
