@@ -103,6 +103,8 @@ static void attacker(const struct attack *attack)
 		kernel_log_watch();
 	if (attack->needs & NEEDS_FILE)
 		root_file_create();
+	if (attack->needs & NEEDS_GROUPS)
+		groups_start();
 	become_attacker(attack->needs & NEEDS_CAPS);
 	attack->run();
 	_exit(0);

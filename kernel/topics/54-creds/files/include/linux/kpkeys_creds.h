@@ -16,6 +16,7 @@
 #include <linux/kpkeys.h>
 
 struct cred;
+struct group_info;
 struct task_struct;
 
 #if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_CREDS)
@@ -45,6 +46,9 @@ void __kpkeys_switch_creds(const struct task_struct *next);
 void __kpkeys_end_overrides(void);
 void __kpkeys_exit_creds(struct task_struct *task);
 bool __kpkeys_free_creds(struct cred *cred);
+int __kpkeys_seal_groups(struct group_info *groups);
+struct group_info *__kpkeys_sealed_groups(struct group_info *groups);
+bool __kpkeys_free_groups(struct group_info *groups);
 
 /**
  * kpkeys_current_cred - the current task's subjective credentials, where they are sealed
@@ -167,6 +171,39 @@ static inline void kpkeys_exit_creds(struct task_struct *task)
 static inline bool kpkeys_free_creds(struct cred *cred)
 {
 	return !kpkeys_creds_enabled() || __kpkeys_free_creds(cred);
+}
+
+/**
+ * kpkeys_seal_groups - have a list sealed, ahead of kpkeys_sealed_groups()
+ * @groups: sorted, and complete
+ *
+ * Return: 0 or -errno.
+ */
+static inline int kpkeys_seal_groups(struct group_info *groups)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_seal_groups(groups) : 0;
+}
+
+/**
+ * kpkeys_sealed_groups - a list as credentials may name it
+ * @groups: which; its references stay as they are
+ *
+ * Return: the sealed copy, or @groups if it cannot be sealed.
+ */
+static inline struct group_info *kpkeys_sealed_groups(struct group_info *groups)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_sealed_groups(groups) : groups;
+}
+
+/**
+ * kpkeys_free_groups - a list that nobody refers to goes
+ * @groups: what is to be freed
+ *
+ * Return: false if it must stay.
+ */
+static inline bool kpkeys_free_groups(struct group_info *groups)
+{
+	return !kpkeys_creds_enabled() || __kpkeys_free_groups(groups);
 }
 
 #endif /* _LINUX_KPKEYS_CREDS_H */

@@ -38,10 +38,14 @@ static noinline __flatten int override_by_sealed(const struct cred *new)
 	return ret;
 }
 
+/* Beside the number of a slot: what the groups were was not sealed. */
+#define LOST	BIT(30)
+
 static noinline __flatten int seal_override(unsigned int chunk, struct cred *new)
 {
 	struct kpkeys_record *record;
 	const struct cred *sealed;
+	bool have_groups;
 	unsigned int nr;
 
 	guard(kpkeys_guarded)();
@@ -53,11 +57,11 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	sealed = kpkeys_cred_copy(nr, new);
+	sealed = kpkeys_cred_copy(nr, new, &have_groups);
 	kpkeys_cred_seal(sealed, 1, record->real);
 	if (!push(record, sealed))
-		return nr;
-	kpkeys_cred_release(nr);
+		return have_groups ? nr : nr | LOST;
+	kpkeys_sealed_release(nr);
 	return -ENOSPC;
 }
 
@@ -86,8 +90,10 @@ static int override_somewhere(struct cred *new)
 			return -ENOMEM;
 		nr = seal_override(chunk, new);
 	} while (nr == -EAGAIN);
+	if (nr > 0 && nr & LOST)
+		kpkeys_refuse_quietly("use as credentials", "groups that are not sealed", new);
 	if (nr > 0)
-		new->slot = nr;
+		new->slot = nr & ~LOST;
 	return min(nr, 0);
 }
 

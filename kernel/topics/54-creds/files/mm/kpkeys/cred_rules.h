@@ -37,13 +37,29 @@ static __always_inline bool kpkeys_may_have_gid(const struct cred *old, kgid_t i
 	       (kpkeys_cred_can(old, CAP_SETGID) && !gid_eq(id, GLOBAL_ROOT_GID));
 }
 
+/* Sealed lists. */
+static __always_inline bool kpkeys_may_have_groups(const struct cred *old,
+						   const struct group_info *groups)
+{
+	int i;
+
+	if (groups == old->group_info || kpkeys_cred_rules(old, CAP_SETGID))
+		return true;
+	if (!kpkeys_cred_can(old, CAP_SETGID))
+		return false;
+	for (i = 0; i < groups->ngroups; i++)
+		if (!kpkeys_may_have_gid(old, groups->gid[i]))
+			return false;
+	return true;
+}
+
 static __always_inline bool kpkeys_may_have_ids(const struct cred *old, const struct cred *new)
 {
 	return kpkeys_may_have_uid(old, new->uid) && kpkeys_may_have_uid(old, new->euid) &&
 	       kpkeys_may_have_uid(old, new->suid) && kpkeys_may_have_uid(old, new->fsuid) &&
 	       kpkeys_may_have_gid(old, new->gid) && kpkeys_may_have_gid(old, new->egid) &&
 	       kpkeys_may_have_gid(old, new->sgid) && kpkeys_may_have_gid(old, new->fsgid) &&
-	       (new->group_info == old->group_info || kpkeys_cred_can(old, CAP_SETGID));
+	       kpkeys_may_have_groups(old, new->group_info);
 }
 
 /* What it could have a program gain counts as well. */

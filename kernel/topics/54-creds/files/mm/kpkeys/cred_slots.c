@@ -7,12 +7,34 @@
 #include <linux/mutex.h>
 #include <linux/workqueue.h>
 
+#include "cred_lists.h"
 #include "cred_slots.h"
 #include "creds.h"
 
 struct kpkeys_cred_slots kpkeys_cred_slots __page_aligned_data;
+struct kpkeys_cred_lists kpkeys_cred_lists __page_aligned_data;
 
 static DEFINE_MUTEX(grow_lock);
+
+static __always_inline bool is_of_lists(const void *chunk)
+{
+	unsigned int i;
+
+	for (i = 0; i < KPKEYS_LIST_CHUNKS; i++)
+		if (kpkeys_cred_lists.chunk[i] == chunk)
+			return true;
+	return false;
+}
+
+/* In a section. Slots and lists are never the same. */
+static __always_inline int check_chunk(const void *chunk)
+{
+	if (is_of_lists(chunk))
+		return -EEXIST;
+	return kpkeys_chunk_check(chunk, (const void **)kpkeys_cred_slots.chunk,
+				  READ_ONCE(kpkeys_cred_slots.nr_chunks),
+				  KPKEYS_CRED_CHUNKS, KPKEYS_PKEY_GUARDED);
+}
 
 static noinline __flatten int publish_cred_slots(void *addr)
 {
@@ -23,11 +45,10 @@ static noinline __flatten int publish_cred_slots(void *addr)
 	BUILD_BUG_ON(KPKEYS_CRED_SLOTS / 8 > sizeof(struct kpkeys_record));
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
-	nr = READ_ONCE(kpkeys_cred_slots.nr_chunks);
-	ret = kpkeys_chunk_check(chunk, (const void **)kpkeys_cred_slots.chunk, nr,
-				 KPKEYS_CRED_CHUNKS, KPKEYS_PKEY_GUARDED);
+	ret = check_chunk(chunk);
 	if (ret)
 		return ret;
+	nr = kpkeys_cred_slots.nr_chunks;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)&chunk->record);
 	kpkeys_cred_slots.chunk[nr] = chunk;
@@ -35,6 +56,44 @@ static noinline __flatten int publish_cred_slots(void *addr)
 	/* Whoever sees the number sees the chunk. */
 	smp_store_release(&kpkeys_cred_slots.nr_chunks, nr + 1);
 	return 0;
+}
+
+static noinline __flatten int publish_lists(void *addr)
+{
+	struct kpkeys_list_chunk *chunk = addr;
+	unsigned int nr;
+	int ret;
+
+	BUILD_BUG_ON(sizeof(struct kpkeys_list_chunk) != KPKEYS_CHUNK_SIZE);
+	BUILD_BUG_ON(sizeof(chunk->used) + sizeof(chunk->first) > sizeof(*chunk->list));
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	nr = READ_ONCE(kpkeys_cred_lists.nr_chunks);
+	ret = nr < KPKEYS_LIST_CHUNKS ? check_chunk(chunk) : -ENOSPC;
+	if (ret)
+		return ret;
+	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
+	__set_bit(0, chunk->used);
+	kpkeys_cred_lists.chunk[nr] = chunk;
+	atomic_set(&kpkeys_cred_lists.nr_free[nr], KPKEYS_LIST_UNITS - 1);
+	/* Whoever sees the number sees the chunk. */
+	smp_store_release(&kpkeys_cred_lists.nr_chunks, nr + 1);
+	return 0;
+}
+
+/* Lists and slots share a block that is keyed at once. */
+static bool lists_wanted;
+
+static int publish(void *chunk)
+{
+	int ret;
+
+	if (!lists_wanted)
+		return publish_cred_slots(chunk);
+	ret = publish_lists(chunk);
+	if (!ret)
+		lists_wanted = false;
+	return ret;
 }
 
 /* What is no chunk keeps its key, and is nobody else's either. */
@@ -49,7 +108,7 @@ static const struct kpkeys_chunks chunks = {
 	.pkey		= KPKEYS_PKEY_GUARDED,
 	.max		= KPKEYS_CRED_CHUNKS,
 	.nr		= &kpkeys_cred_slots.nr_chunks,
-	.publish	= publish_cred_slots,
+	.publish	= publish,
 	.lose		= lose_cred_slots,
 };
 
@@ -104,6 +163,18 @@ int kpkeys_find_cred_room(int nr)
 	return chunk;
 }
 
+/**
+ * kpkeys_grow_cred_lists - make room for lists
+ *
+ * Return: 0 or -errno.
+ */
+int kpkeys_grow_cred_lists(void)
+{
+	guard(mutex)(&grow_lock);
+	lists_wanted = READ_ONCE(kpkeys_cred_lists.nr_chunks) < KPKEYS_LIST_CHUNKS;
+	return lists_wanted ? kpkeys_chunks_grow(&chunks, GFP_KERNEL) : -ENOSPC;
+}
+
 static void make_room(struct work_struct *work)
 {
 	guard(mutex)(&grow_lock);
@@ -146,11 +217,11 @@ void kpkeys_creds_thaw(void)
 }
 
 /**
- * kpkeys_creds_nr_pages - pages of slots
+ * kpkeys_creds_nr_pages - pages of slots and lists
  */
 unsigned long kpkeys_creds_nr_pages(void)
 {
-	return kpkeys_cred_slots.nr_chunks * KPKEYS_CHUNK_PAGES;
+	return (kpkeys_cred_slots.nr_chunks + kpkeys_cred_lists.nr_chunks) * KPKEYS_CHUNK_PAGES;
 }
 
 /**
@@ -162,13 +233,16 @@ unsigned long kpkeys_creds_nr_lost(void)
 }
 
 /**
- * kpkeys_creds_page - one page of slots
+ * kpkeys_creds_page - one page of slots or lists
  * @nr: less than kpkeys_creds_nr_pages()
  *
  * Return: its address in the direct map.
  */
 void *kpkeys_creds_page(unsigned long nr)
 {
-	return (void *)kpkeys_cred_slots.chunk[nr / KPKEYS_CHUNK_PAGES] +
-	       nr % KPKEYS_CHUNK_PAGES * PAGE_SIZE;
+	unsigned long chunk = nr / KPKEYS_CHUNK_PAGES, nr_slots = kpkeys_cred_slots.nr_chunks;
+	void *addr = chunk < nr_slots ? (void *)kpkeys_cred_slots.chunk[chunk] :
+					kpkeys_cred_lists.chunk[chunk - nr_slots];
+
+	return addr + nr % KPKEYS_CHUNK_PAGES * PAGE_SIZE;
 }

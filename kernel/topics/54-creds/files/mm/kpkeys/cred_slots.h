@@ -8,6 +8,7 @@
 #include <linux/sched.h>
 
 #include "chunks.h"
+#include "cred_lists.h"
 #include "cred_rules.h"
 #include "internal.h"
 
@@ -265,8 +266,19 @@ static __always_inline bool kpkeys_cred_hold(const struct cred *cred)
 	return false;
 }
 
-/* Nobody takes them for sealed yet. */
-static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cred *prepared)
+/* Gives back what the slot of sealed credentials is, or was to be. */
+static __always_inline void kpkeys_sealed_release(unsigned int nr)
+{
+	kpkeys_list_drop(kpkeys_cred_slot(nr)->cred.group_info);
+	kpkeys_cred_release(nr);
+}
+
+/*
+ * Nobody takes them for sealed yet. Their groups were sealed before, or they have none:
+ * what holds then is for the caller to say.
+ */
+static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cred *prepared,
+						     bool *have_groups)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot(nr);
 
@@ -275,6 +287,9 @@ static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cre
 	kpkeys_copy_words(&slot->cred, prepared, sizeof(struct cred));
 	WRITE_ONCE(slot->cred.counts, prepared);
 	WRITE_ONCE(slot->cred.slot, nr);
+	*have_groups = kpkeys_list_hold(slot->cred.group_info);
+	if (!*have_groups && kpkeys_state.mode != KPKEYS_AUDIT)
+		WRITE_ONCE(slot->cred.group_info, &kpkeys_no_groups);
 	return &slot->cred;
 }
 

@@ -41,8 +41,6 @@ early_param("kpkeys_cred", cred_setup);
 
 /* ---- who has no right at all ---- */
 
-static struct group_info no_groups = { .usage = REFCOUNT_INIT(2) };
-
 static struct cred nobody_counts = {
 	.usage		= ATOMIC_INIT(LONG_MAX / 2),
 };
@@ -61,7 +59,7 @@ struct cred kpkeys_nobody __ro_after_init = {
 	.user		= INIT_USER,
 	.user_ns	= &init_user_ns,
 	.ucounts	= &init_ucounts,
-	.group_info	= &no_groups,
+	.group_info	= &kpkeys_no_groups,
 	.counts		= &nobody_counts,
 };
 
@@ -83,7 +81,7 @@ struct cred kpkeys_untouchable __ro_after_init = {
 	.user		= INIT_USER,
 	.user_ns	= &init_user_ns,
 	.ucounts	= &init_ucounts,
-	.group_info	= &no_groups,
+	.group_info	= &kpkeys_no_groups,
 	.counts		= &nobody_counts,
 };
 
@@ -201,11 +199,12 @@ void kpkeys_look_at_creds(const struct task_struct *task)
 static __always_inline int seal_if_allowed(unsigned int nr, const struct cred *old,
 					   struct cred *new, bool exec)
 {
-	const struct cred *sealed = kpkeys_cred_copy(nr, new);
-	bool may = exec ? kpkeys_may_exec(old, sealed) : kpkeys_may_commit(old, sealed);
+	bool have_groups, may;
+	const struct cred *sealed = kpkeys_cred_copy(nr, new, &have_groups);
 
+	may = have_groups && (exec ? kpkeys_may_exec(old, sealed) : kpkeys_may_commit(old, sealed));
 	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
-		kpkeys_cred_release(nr);
+		kpkeys_sealed_release(nr);
 		return -EACCES;
 	}
 	kpkeys_cred_seal(sealed, 2, old);
@@ -279,7 +278,7 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 		return ret;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr) {
-		kpkeys_cred_release(cred_nr);
+		kpkeys_sealed_release(cred_nr);
 		return -EAGAIN;
 	}
 	fill_record(nr, child, &kpkeys_cred_slot(cred_nr)->cred);
@@ -332,7 +331,7 @@ static __always_inline bool free_sealed(unsigned int nr)
 	if (!slot || !slot->owner || slot->owner & 1 ||
 	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
 		return false;
-	kpkeys_cred_release(nr);
+	kpkeys_sealed_release(nr);
 	return true;
 }
 
@@ -507,14 +506,20 @@ int __kpkeys_commit_creds(struct cred *new, bool exec)
 
 /* ---- the start ---- */
 
+static void __init key_static(void *addr, size_t size)
+{
+	kpkeys_key_static(lm_alias(addr), size, KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+}
+
 /**
- * kpkeys_key_creds - key what says where the slots are
+ * kpkeys_key_creds - key what says where slots and lists are
  */
 void __init kpkeys_key_creds(void)
 {
-	if (wanted && kpkeys_guarded_enabled())
-		kpkeys_key_static(lm_alias(&kpkeys_cred_slots), sizeof(kpkeys_cred_slots),
-				  KPKEYS_PKEY_STATE, &kpkeys_state.state_pages);
+	if (!wanted || !kpkeys_guarded_enabled())
+		return;
+	key_static(&kpkeys_cred_slots, sizeof(kpkeys_cred_slots));
+	key_static(&kpkeys_cred_lists, sizeof(kpkeys_cred_lists));
 }
 
 /* Of the first task, from which all others have theirs. */
@@ -522,6 +527,7 @@ static noinline __flatten int __init first_record(unsigned int chunk, struct cre
 {
 	const struct cred *first;
 	unsigned int nr, cred;
+	bool have_groups;
 
 	guard(irqsave)();
 	guard(kpkeys_guarded)();
@@ -531,7 +537,9 @@ static noinline __flatten int __init first_record(unsigned int chunk, struct cre
 	cred = kpkeys_cred_claim(chunk);
 	if (!nr || !cred)
 		return -ENOMEM;
-	first = kpkeys_cred_copy(cred, prepared);
+	first = kpkeys_cred_copy(cred, prepared, &have_groups);
+	if (!have_groups)
+		return -EINVAL;
 	kpkeys_cred_seal(first, 2, &kpkeys_nobody);
 	fill_record(nr, &init_task, first);
 	kpkeys_note_on_cpu(&kpkeys_cred_slot(nr)->record);
@@ -550,6 +558,7 @@ void __init kpkeys_creds_init(void)
 
 	if (!wanted || !kpkeys_guarded_enabled())
 		return;
+	first->group_info = __kpkeys_sealed_groups(first->group_info);
 	chunk = kpkeys_find_cred_room(2);
 	nr = chunk < 0 ? chunk : first_record(chunk, first);
 	if (nr < 0)

@@ -390,6 +390,8 @@ struct rule_case {
 };
 
 static struct user_namespace some_namespace;
+static struct group_info some_groups = { .ngroups = 1, .gid = { KGIDT_INIT(OTHER) } };
+static struct group_info root_groups = { .ngroups = 1, .gid = { KGIDT_INIT(0) } };
 
 #define CHANGE(name, what)						\
 static void name(struct cred *new)					\
@@ -408,7 +410,8 @@ CHANGE(root_sgid, new->sgid = GLOBAL_ROOT_GID)
 CHANGE(root_fsgid, new->fsgid = GLOBAL_ROOT_GID)
 CHANGE(other_uid, new->euid = KUIDT_INIT(OTHER))
 CHANGE(own_suid, new->euid = new->suid)
-CHANGE(groups, new->group_info = (void *)new)
+CHANGE(other_groups, new->group_info = &some_groups)
+CHANGE(root_group, new->group_info = &root_groups)
 CHANGE(permitted, new->cap_permitted = CAP_FULL_SET)
 CHANGE(effective, new->cap_effective = CAP_FULL_SET)
 CHANGE(granted, new->cap_permitted.val = new->cap_effective.val = BIT_ULL(CAP_KILL))
@@ -433,7 +436,8 @@ static const struct rule_case rules[] = {
 	{ "fsgid 0", root_fsgid, false, true, true, false },
 	{ "another user", other_uid, false, true, true, true },
 	{ "its saved uid", own_suid, true, true, true, true },
-	{ "groups", groups, false, true, false, true },
+	{ "other groups", other_groups, false, true, false, true },
+	{ "root's group", root_group, false, true, false, false },
 	{ "permitted", permitted, false, true, false, true },
 	{ "effective", effective, false, true, false, true },
 	{ "what its bounding set has", granted, false, true, true, true },
