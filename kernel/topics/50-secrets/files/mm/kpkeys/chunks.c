@@ -79,7 +79,9 @@ int kpkeys_chunks_grow(const struct kpkeys_chunks *chunks, gfp_t gfp)
 	chunk = kpkeys_block_alloc(NUMA_NO_NODE, gfp, KPKEYS_CHUNK_ORDER);
 	if (!chunk)
 		return -ENOMEM;
-	if (arch_kpkeys_mapping_size((unsigned long)chunk) > KPKEYS_CHUNK_SIZE)
+	if (arch_kpkeys_mapping_size((unsigned long)chunk) > KPKEYS_CHUNK_SIZE &&
+	    READ_ONCE(*chunks->nr) + (PAGE_SIZE << KPKEYS_REGION_ORDER) / KPKEYS_CHUNK_SIZE <=
+	    chunks->max)
 		block = kpkeys_block_alloc(NUMA_NO_NODE,
 					   gfp | __GFP_NOWARN | __GFP_NORETRY,
 					   KPKEYS_REGION_ORDER);

@@ -18,6 +18,8 @@
 struct cred;
 struct group_info;
 struct task_struct;
+struct uid_gid_map;
+struct user_namespace;
 
 #if defined(KPKEYS_BUILT_IN) && defined(CONFIG_KPKEYS_CREDS)
 DECLARE_STATIC_KEY_FALSE(kpkeys_creds_key);
@@ -49,6 +51,12 @@ bool __kpkeys_free_creds(struct cred *cred);
 int __kpkeys_seal_groups(struct group_info *groups);
 struct group_info *__kpkeys_sealed_groups(struct group_info *groups);
 bool __kpkeys_free_groups(struct group_info *groups);
+
+/* Nor are these defined without user namespaces. */
+struct uid_gid_map *__kpkeys_sealed_map(struct uid_gid_map *map);
+int __kpkeys_seal_map(struct user_namespace *ns, const struct uid_gid_map *map, bool gids);
+int __kpkeys_new_user_ns(const struct user_namespace *ns);
+void __kpkeys_drop_maps(const struct user_namespace *ns);
 
 /**
  * kpkeys_current_cred - the current task's subjective credentials, where they are sealed
@@ -204,6 +212,52 @@ static inline struct group_info *kpkeys_sealed_groups(struct group_info *groups)
 static inline bool kpkeys_free_groups(struct group_info *groups)
 {
 	return !kpkeys_creds_enabled() || __kpkeys_free_groups(groups);
+}
+
+/**
+ * kpkeys_sealed_map - what a map of IDs says
+ * @map: of which namespace, and for which IDs
+ *
+ * Return: its sealed copy, or @map where nothing is sealed.
+ */
+static inline struct uid_gid_map *kpkeys_sealed_map(struct uid_gid_map *map)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_sealed_map(map) : map;
+}
+
+/**
+ * kpkeys_seal_map - have a map sealed, ahead of having it in force
+ * @ns: whose
+ * @map: what is to be in force
+ * @gids: for groups, else for users
+ *
+ * Return: 0 or -errno.
+ */
+static inline int kpkeys_seal_map(struct user_namespace *ns, const struct uid_gid_map *map,
+				  bool gids)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_seal_map(ns, map, gids) : 0;
+}
+
+/**
+ * kpkeys_new_user_ns - may this be a new namespace?
+ * @ns: memory that ordinary counts say is free
+ *
+ * Return: 0 or -errno.
+ */
+static inline int kpkeys_new_user_ns(const struct user_namespace *ns)
+{
+	return kpkeys_creds_enabled() ? __kpkeys_new_user_ns(ns) : 0;
+}
+
+/**
+ * kpkeys_drop_maps - a namespace has no IDs any more
+ * @ns: which
+ */
+static inline void kpkeys_drop_maps(const struct user_namespace *ns)
+{
+	if (kpkeys_creds_enabled())
+		__kpkeys_drop_maps(ns);
 }
 
 #endif /* _LINUX_KPKEYS_CREDS_H */

@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
+#include <linux/capability.h>
 #include <linux/kpkeys_guarded.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -16,68 +17,85 @@
 #include "cred_lists.h"
 #include "creds.h"
 
-static DEFINE_MUTEX(seal_lock);
+/* What somebody else has taken for a moment is not taken for full. */
+DEFINE_MUTEX(kpkeys_list_lock);
 
 static struct group_info no_groups_counts = { .usage = REFCOUNT_INIT(2) };
 
 struct group_info kpkeys_no_groups __ro_after_init = { .counts = &no_groups_counts };
 
-static __always_inline void fill_list(struct kpkeys_list *list, unsigned int nr,
-				      struct group_info *groups, unsigned int nr_groups)
+/* The last ones are for those who may do more than have a namespace of their own. */
+static bool may_grow(void)
+{
+	return kpkeys_nr_list_chunks() < KPKEYS_LIST_CHUNKS / 4 * 3 ||
+	       ns_capable_noaudit(&init_user_ns, CAP_SYS_ADMIN);
+}
+
+/**
+ * kpkeys_list_somewhere - have a list made in a chunk that has room
+ * @units: how many are free there at least
+ * @seal: makes it, in a section of its own; its number or -errno, -EAGAIN for no room
+ * @data: of what
+ *
+ * Return: what @seal returned last, or -errno.
+ */
+int kpkeys_list_somewhere(unsigned int units, int (*seal)(unsigned int chunk, void *data),
+			  void *data)
+{
+	unsigned int chunk;
+	int ret, err = 0;
+
+	lockdep_assert_held(&kpkeys_list_lock);
+	do {
+		ret = -EAGAIN;
+		for (chunk = 0; chunk < kpkeys_nr_list_chunks() && ret == -EAGAIN; chunk++)
+			if (atomic_read(&kpkeys_cred_lists.nr_free[chunk]) >= units)
+				ret = seal(chunk, data);
+		if (ret == -EAGAIN)
+			err = may_grow() ? kpkeys_grow_cred_lists() : -ENOSPC;
+	} while (ret == -EAGAIN && !err);
+	return err ?: ret;
+}
+
+static __always_inline void fill_groups(struct group_info *copy, struct group_info *groups,
+					unsigned int slot, unsigned int nr)
 {
 	unsigned int i;
 
-	list->groups.counts = groups;
-	list->groups.slot = nr;
-	list->groups.ngroups = nr_groups;
-	for (i = 0; i < nr_groups; i++)
-		list->groups.gid[i] = READ_ONCE(groups->gid[i]);
+	copy->counts = groups;
+	copy->slot = slot;
+	copy->ngroups = nr;
+	for (i = 0; i < nr; i++)
+		copy->gid[i] = READ_ONCE(groups->gid[i]);
 }
 
-/* Return: its number, or -errno. */
-static noinline __flatten int seal_list(unsigned int chunk, struct group_info *groups,
-					unsigned int nr_groups)
+static noinline __flatten int seal_groups(unsigned int chunk, void *data)
 {
-	struct kpkeys_list_chunk *lists;
-	unsigned int unit, units;
+	struct group_info *groups = data;
+	unsigned int nr, nr_groups;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(groups);
-	kpkeys_reread(nr_groups);
-	if (nr_groups > KPKEYS_MAX_GROUPS || chunk >= kpkeys_nr_list_chunks())
+	nr_groups = READ_ONCE(groups->ngroups);
+	if (nr_groups > KPKEYS_MAX_GROUPS)
 		return -EINVAL;
-	units = kpkeys_list_units(nr_groups);
-	lists = kpkeys_list_chunk(chunk);
-	unit = kpkeys_list_claim(lists->used, units);
-	if (!unit)
+	nr = kpkeys_list_take(chunk, kpkeys_groups_units(nr_groups));
+	if (!nr)
 		return -EAGAIN;
-	atomic_sub(units, &kpkeys_cred_lists.nr_free[chunk]);
-	fill_list(&lists->list[unit], chunk * KPKEYS_LIST_UNITS + unit, groups, nr_groups);
-	WRITE_ONCE(lists->list[unit].owner, (unsigned long)groups & ~1UL);
-	/* Whoever sees the bit sees the list. */
-	smp_mb__before_atomic();
-	set_bit(unit, lists->first);
-	return chunk * KPKEYS_LIST_UNITS + unit;
-}
-
-static int seal_in_a_chunk(struct group_info *groups, unsigned int nr_groups)
-{
-	unsigned int chunk, nr = kpkeys_nr_list_chunks();
-	int ret = -EAGAIN;
-
-	for (chunk = 0; chunk < nr && ret == -EAGAIN; chunk++)
-		if (atomic_read(&kpkeys_cred_lists.nr_free[chunk]) >= kpkeys_list_units(nr_groups))
-			ret = seal_list(chunk, groups, nr_groups);
-	return ret;
+	fill_groups(&kpkeys_list(nr)->groups, groups, nr, nr_groups);
+	kpkeys_list_publish(nr, (unsigned long)groups & ~(KPKEYS_LIST_GONE | KPKEYS_LIST_MAP));
+	return nr;
 }
 
 /* What was copied once is not looked at again. */
-static struct kpkeys_list *sealed_before(const struct group_info *groups)
+static struct group_info *sealed_before(struct group_info *groups)
 {
-	struct kpkeys_list *list = kpkeys_list_at(READ_ONCE(groups->slot));
+	unsigned int nr = READ_ONCE(groups->slot);
 
-	return list && READ_ONCE(list->owner) == (unsigned long)groups ? list : NULL;
+	if (kpkeys_is_list(nr, groups))
+		return groups;
+	return kpkeys_list_owner(nr) == (unsigned long)groups ? &kpkeys_list(nr)->groups : NULL;
 }
 
 /**
@@ -89,20 +107,19 @@ static struct kpkeys_list *sealed_before(const struct group_info *groups)
 int __kpkeys_seal_groups(struct group_info *groups)
 {
 	unsigned int nr_groups = READ_ONCE(groups->ngroups);
-	int nr, err = 0;
+	int nr;
 
 	if (nr_groups > KPKEYS_MAX_GROUPS) {
 		pr_warn_once("a list of more than %zu groups is not sealed, and refused\n",
 			     KPKEYS_MAX_GROUPS);
 		return -EINVAL;
 	}
-	guard(mutex)(&seal_lock);
-	if (kpkeys_list_of(groups) || sealed_before(groups))
+	guard(mutex)(&kpkeys_list_lock);
+	if (sealed_before(groups))
 		return 0;
-	while ((nr = seal_in_a_chunk(groups, nr_groups)) == -EAGAIN && !err)
-		err = kpkeys_grow_cred_lists();
+	nr = kpkeys_list_somewhere(kpkeys_groups_units(nr_groups), seal_groups, groups);
 	if (nr < 0)
-		return err ?: nr;
+		return nr;
 	groups->slot = nr;
 	return 0;
 }
@@ -115,28 +132,16 @@ int __kpkeys_seal_groups(struct group_info *groups)
  */
 struct group_info *__kpkeys_sealed_groups(struct group_info *groups)
 {
-	struct kpkeys_list *list;
-
-	if (__kpkeys_seal_groups(groups))
-		return groups;
-	list = sealed_before(groups);
-	return list ? &list->groups : groups;
+	return __kpkeys_seal_groups(groups) ? groups : sealed_before(groups) ?: groups;
 }
 
-static noinline __flatten bool free_list(unsigned int nr, const struct group_info *groups)
+static noinline __flatten bool free_groups(unsigned int nr, const struct group_info *groups)
 {
-	struct kpkeys_list *list;
-
 	guard(kpkeys_guarded)();
 	kpkeys_reread(nr);
 	kpkeys_reread(groups);
-	list = kpkeys_list_at(nr);
-	if (!list || READ_ONCE(list->owner) != (unsigned long)groups)
-		return false;
-	/* Pairs with the count in kpkeys_list_drop(): one of both sees the other. */
-	smp_store_mb(list->owner, (unsigned long)groups | 1);
-	kpkeys_list_release_unused(list);
-	return true;
+	return !((unsigned long)groups & (KPKEYS_LIST_GONE | KPKEYS_LIST_MAP)) &&
+	       kpkeys_list_leave(nr, (unsigned long)groups);
 }
 
 /**
@@ -149,7 +154,7 @@ static noinline __flatten bool free_list(unsigned int nr, const struct group_inf
  */
 bool __kpkeys_free_groups(struct group_info *groups)
 {
-	if (!groups->slot || free_list(groups->slot, groups))
+	if (!groups->slot || free_groups(groups->slot, groups))
 		return true;
 	kpkeys_refuse_quietly("free", "a list of groups that is not sealed", groups);
 	return false;

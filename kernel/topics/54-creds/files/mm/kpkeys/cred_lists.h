@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sealed lists of groups: units of chunks that hold nothing else.
+ * Sealed lists: groups of credentials, and maps of IDs of user namespaces. They are
+ * units of chunks that hold nothing else.
  *
- * What a list says is any number, so no unit behind its first may be taken for
- * the first of another one. A bit says which are first ones.
+ * What a list says is any number. So what is known of it is not beside it, but in
+ * front of all lists of its chunk.
  */
 #ifndef _MM_KPKEYS_CRED_LISTS_H
 #define _MM_KPKEYS_CRED_LISTS_H
@@ -11,6 +12,7 @@
 #include <linux/cred.h>
 #include <linux/math.h>
 #include <linux/stddef.h>
+#include <linux/user_namespace.h>
 
 #include "chunks.h"
 #include "internal.h"
@@ -19,47 +21,68 @@
 #define KPKEYS_LIST_UNITS	(KPKEYS_CHUNK_SIZE / KPKEYS_LIST_UNIT)
 #define KPKEYS_LIST_CHUNKS	1024
 
+/* Beside the owner of a list: it is gone. And: it is a map. */
+#define KPKEYS_LIST_GONE	1UL
+#define KPKEYS_LIST_MAP		2UL
+
 /**
- * struct kpkeys_list - a sealed list of groups
- * @owner: what it was copied from, with bit 0 set if that is gone; 0 while it is free
- * @users: how many sealed credentials name it
- * @groups: the copy
+ * struct kpkeys_list - a sealed list
+ * @groups: a copy of one
+ * @map: or of that; more extents than it has places for are behind it
  */
 struct kpkeys_list {
-	unsigned long		owner;
-	atomic_long_t		users;
-	struct group_info	groups;
+	union {
+		struct group_info	groups;
+		struct uid_gid_map	map;
+	};
 } __aligned(KPKEYS_LIST_UNIT);
 
-/* As many as go into a chunk. */
-#define KPKEYS_MAX_GROUPS						\
-	((KPKEYS_CHUNK_SIZE - KPKEYS_LIST_UNIT -			\
-	  offsetof(struct kpkeys_list, groups.gid)) / sizeof(kgid_t))
+/**
+ * struct kpkeys_list_state - what is known of a list, by its first unit
+ * @owner: what it was copied from, with KPKEYS_LIST_*; 0 for no list
+ * @users: its owner, and sealed credentials that name it; of who counts to 0 it is freed
+ * @units: how many it has
+ */
+struct kpkeys_list_state {
+	unsigned long	owner;
+	atomic_long_t	users;
+	unsigned long	units;
+};
 
 /**
- * struct kpkeys_list_chunk - lists, behind what says where they are
- * @used: units that are taken, this one among them
- * @first: units that are the first ones of a list
+ * struct kpkeys_list_chunk - lists, behind what is known of them
+ * @used: units that are taken, those in front among them
+ * @state: of lists, by units
  * @list: by units
  */
 struct kpkeys_list_chunk {
 	union {
 		struct {
-			unsigned long	used[BITS_TO_LONGS(KPKEYS_LIST_UNITS)];
-			unsigned long	first[BITS_TO_LONGS(KPKEYS_LIST_UNITS)];
+			unsigned long			used[BITS_TO_LONGS(KPKEYS_LIST_UNITS)];
+			struct kpkeys_list_state	state[KPKEYS_LIST_UNITS];
 		};
-		struct kpkeys_list	list[KPKEYS_LIST_UNITS];
+		struct kpkeys_list			list[KPKEYS_LIST_UNITS];
 	};
 };
+
+#define KPKEYS_LIST_HEAD						\
+	DIV_ROUND_UP(offsetofend(struct kpkeys_list_chunk, state), KPKEYS_LIST_UNIT)
+
+/* As many as go into a chunk. */
+#define KPKEYS_MAX_GROUPS						\
+	(((KPKEYS_LIST_UNITS - KPKEYS_LIST_HEAD) * KPKEYS_LIST_UNIT -	\
+	  offsetof(struct group_info, gid)) / sizeof(kgid_t))
 
 /**
  * struct kpkeys_cred_lists - where the lists are; pages with KPKEYS_PKEY_STATE
  * @nr_chunks: chunks in use
+ * @busy: bit 0: somebody looks whether a map has been made before
  * @chunk: their addresses
  * @nr_free: free units of each
  */
 struct kpkeys_cred_lists {
 	unsigned int			nr_chunks;
+	unsigned long			busy;
 	struct kpkeys_list_chunk	*chunk[KPKEYS_LIST_CHUNKS];
 	atomic_t			nr_free[KPKEYS_LIST_CHUNKS];
 } __aligned(PAGE_SIZE);
@@ -69,16 +92,10 @@ extern struct kpkeys_cred_lists kpkeys_cred_lists;
 /* What stands where a list was that is none. */
 extern struct group_info kpkeys_no_groups;
 
-static __always_inline unsigned int kpkeys_list_units(unsigned int nr_groups)
+static __always_inline unsigned int kpkeys_groups_units(unsigned int nr)
 {
-	return DIV_ROUND_UP(offsetof(struct kpkeys_list, groups.gid) + nr_groups * sizeof(kgid_t),
+	return DIV_ROUND_UP(offsetof(struct group_info, gid) + nr * sizeof(kgid_t),
 			    KPKEYS_LIST_UNIT);
-}
-
-static __always_inline struct kpkeys_list_chunk *kpkeys_list_chunk(unsigned int nr)
-{
-	OPTIMIZER_HIDE_VAR(nr);
-	return kpkeys_cred_lists.chunk[nr];
 }
 
 static __always_inline unsigned int kpkeys_nr_list_chunks(void)
@@ -87,95 +104,196 @@ static __always_inline unsigned int kpkeys_nr_list_chunks(void)
 	return smp_load_acquire(&kpkeys_cred_lists.nr_chunks);
 }
 
-/**
- * kpkeys_list_at - address of a list
- * @nr: its number
- *
- * Return: NULL for a number that is no list's.
- */
-static __always_inline struct kpkeys_list *kpkeys_list_at(unsigned int nr)
+static __always_inline struct kpkeys_list_chunk *kpkeys_list_chunk(unsigned int nr)
 {
-	unsigned int chunk = nr / KPKEYS_LIST_UNITS, unit = nr % KPKEYS_LIST_UNITS;
+	return kpkeys_cred_lists.chunk[nr / KPKEYS_LIST_UNITS];
+}
 
-	if (chunk >= kpkeys_nr_list_chunks() ||
-	    !test_bit_acquire(unit, kpkeys_list_chunk(chunk)->first))
-		return NULL;
-	return &kpkeys_list_chunk(chunk)->list[unit];
+/* By numbers of keyed memory, or that have just been taken. */
+static __always_inline struct kpkeys_list *kpkeys_list(unsigned int nr)
+{
+	/* Found again each time: sections have no registers to spare. */
+	OPTIMIZER_HIDE_VAR(nr);
+	return &kpkeys_list_chunk(nr)->list[nr % KPKEYS_LIST_UNITS];
+}
+
+static __always_inline struct kpkeys_list_state *kpkeys_list_state(unsigned int nr)
+{
+	OPTIMIZER_HIDE_VAR(nr);
+	return &kpkeys_list_chunk(nr)->state[nr % KPKEYS_LIST_UNITS];
+}
+
+/* By a number of ordinary memory: whoever uses it twice reads it once. 0 for no list. */
+static __always_inline unsigned long kpkeys_list_owner(unsigned int nr)
+{
+	if (nr / KPKEYS_LIST_UNITS >= kpkeys_nr_list_chunks())
+		return 0;
+	/* Pairs with the release in kpkeys_list_publish(). */
+	return smp_load_acquire(&kpkeys_list_state(nr)->owner);
 }
 
 /* No pointer from ordinary memory is believed to be a sealed list's. */
-static __always_inline struct kpkeys_list *kpkeys_list_of(const struct group_info *groups)
+static __always_inline bool kpkeys_is_list(unsigned int nr, const struct group_info *groups)
 {
-	struct kpkeys_list *list = groups ? kpkeys_list_at(READ_ONCE(groups->slot)) : NULL;
+	unsigned long owner = kpkeys_list_owner(nr);
 
-	return list && &list->groups == groups ? list : NULL;
+	return owner && !(owner & KPKEYS_LIST_MAP) && &kpkeys_list(nr)->groups == groups;
+}
+
+static __always_inline bool kpkeys_are_sealed(const struct group_info *groups)
+{
+	return groups && kpkeys_is_list(READ_ONCE(groups->slot), groups);
+}
+
+static __always_inline unsigned long kpkeys_owner_of_map(const struct uid_gid_map *map)
+{
+	return (unsigned long)map | KPKEYS_LIST_MAP;
+}
+
+static __always_inline struct kpkeys_list *kpkeys_list_of_map(const struct uid_gid_map *map)
+{
+	unsigned int nr = READ_ONCE(map->slot);
+
+	return kpkeys_list_owner(nr) == kpkeys_owner_of_map(map) ? kpkeys_list(nr) : NULL;
 }
 
 /* ---- in sections ---- */
 
-static __always_inline void kpkeys_list_give(unsigned long *used, unsigned int unit,
-					     unsigned int nr)
+static __always_inline void kpkeys_list_give(unsigned int nr, unsigned int units)
 {
-	while (nr--)
-		clear_bit_unlock(unit + nr, used);
+	while (units--)
+		clear_bit_unlock(nr % KPKEYS_LIST_UNITS + units, kpkeys_list_chunk(nr)->used);
 }
 
-/* Return: the first of so many, or 0. */
-static __always_inline unsigned int kpkeys_list_claim(unsigned long *used, unsigned int nr)
+/* Return: the first of so many units side by side, or 0. */
+static __always_inline unsigned int kpkeys_list_claim(unsigned int chunk, unsigned int units)
 {
-	unsigned int unit, got = 0;
+	unsigned int nr = chunk * KPKEYS_LIST_UNITS + KPKEYS_LIST_HEAD, got = 0;
 
-	for (unit = 1; unit < KPKEYS_LIST_UNITS && got < nr; unit++) {
-		if (!test_and_set_bit(unit, used)) {
+	for (; nr / KPKEYS_LIST_UNITS == chunk && got < units; nr++) {
+		if (!test_and_set_bit(nr % KPKEYS_LIST_UNITS, kpkeys_list_chunk(nr)->used)) {
 			got++;
 			continue;
 		}
-		kpkeys_list_give(used, unit - got, got);
+		kpkeys_list_give(nr - got, got);
 		got = 0;
 	}
-	if (got == nr)
-		return unit - nr;
-	kpkeys_list_give(used, unit - got, got);
+	if (got == units)
+		return nr - units;
+	kpkeys_list_give(nr - got, got);
 	return 0;
 }
 
-/* Who counts down to nothing here is the only one who gives it back. */
-static __always_inline void kpkeys_list_release_unused(struct kpkeys_list *list)
+/*
+ * Nobody knows of it before kpkeys_list_publish().
+ *
+ * Return: its number, or 0 if there is no room.
+ */
+static __always_inline unsigned int kpkeys_list_take(unsigned int chunk, unsigned int units)
 {
-	struct kpkeys_list_chunk *chunk;
-	unsigned int nr, units;
+	unsigned int nr;
 
-	if (atomic_long_cmpxchg(&list->users, 0, LONG_MIN))
-		return;
-	nr = list->groups.slot;
-	units = kpkeys_list_units(list->groups.ngroups);
-	chunk = kpkeys_list_chunk(nr / KPKEYS_LIST_UNITS);
-	clear_bit(nr % KPKEYS_LIST_UNITS, chunk->first);
-	/* With its users: whoever counts himself, and sees no list, counts back. */
-	kpkeys_clear_words(list, units * KPKEYS_LIST_UNIT);
-	kpkeys_list_give(chunk->used, nr % KPKEYS_LIST_UNITS, units);
+	if (chunk >= kpkeys_nr_list_chunks())
+		return 0;
+	nr = kpkeys_list_claim(chunk, units);
+	if (!nr)
+		return 0;
+	atomic_sub(units, &kpkeys_cred_lists.nr_free[chunk]);
+	kpkeys_list_state(nr)->units = units;
+	/* Who counts himself sees that it has no owner yet. */
+	atomic_long_set_release(&kpkeys_list_state(nr)->users, 1);
+	return nr;
+}
+
+static __always_inline void kpkeys_list_publish(unsigned int nr, unsigned long owner)
+{
+	/* Whoever sees the owner sees the list. */
+	smp_store_release(&kpkeys_list_state(nr)->owner, owner);
+}
+
+/* Nobody else has it: no count goes up from 0. */
+static __always_inline void kpkeys_list_free(unsigned int nr)
+{
+	struct kpkeys_list_state *state = kpkeys_list_state(nr);
+	unsigned int units = state->units;
+
+	WRITE_ONCE(state->owner, 0);
+	kpkeys_clear_words(kpkeys_list(nr), units * KPKEYS_LIST_UNIT);
+	kpkeys_list_give(nr, units);
 	atomic_add(units, &kpkeys_cred_lists.nr_free[nr / KPKEYS_LIST_UNITS]);
+}
+
+static __always_inline void kpkeys_list_put(unsigned int nr)
+{
+	if (atomic_long_dec_and_test(&kpkeys_list_state(nr)->users))
+		kpkeys_list_free(nr);
 }
 
 /* Sealed credentials name it from now on. */
 static __always_inline bool kpkeys_list_hold(const struct group_info *groups)
 {
-	struct kpkeys_list *list = kpkeys_list_of(groups);
+	unsigned int nr = groups ? READ_ONCE(groups->slot) : 0;
 
-	if (!list || !atomic_long_inc_unless_negative(&list->users))
+	if (!kpkeys_is_list(nr, groups) ||
+	    !atomic_long_inc_not_zero(&kpkeys_list_state(nr)->users))
 		return false;
-	if (kpkeys_list_of(groups))
+	/* It may have gone, and another one come. */
+	if (kpkeys_is_list(nr, groups))
 		return true;
-	atomic_long_dec(&list->users);
+	kpkeys_list_put(nr);
 	return false;
 }
 
 static __always_inline void kpkeys_list_drop(const struct group_info *groups)
 {
-	struct kpkeys_list *list = kpkeys_list_of(groups);
-
-	if (list && !atomic_long_dec_return(&list->users) && READ_ONCE(list->owner) & 1)
-		kpkeys_list_release_unused(list);
+	if (kpkeys_are_sealed(groups))
+		kpkeys_list_put(groups->slot);
 }
+
+/* The owner of a list is gone: once. */
+static __always_inline bool kpkeys_list_leave(unsigned int nr, unsigned long owner)
+{
+	if (kpkeys_list_owner(nr) != owner ||
+	    cmpxchg(&kpkeys_list_state(nr)->owner, owner, owner | KPKEYS_LIST_GONE) != owner)
+		return false;
+	kpkeys_list_put(nr);
+	return true;
+}
+
+static __always_inline const struct uid_gid_extent *
+kpkeys_extents_of(const struct uid_gid_map *map)
+{
+	return map->nr_extents > UID_GID_MAP_MAX_BASE_EXTENTS ? (void *)(map + 1) : map->extent;
+}
+
+/* Does a copy have these IDs of the machine, side by side? */
+static __always_inline bool kpkeys_map_has(const struct uid_gid_map *map, u32 first, u32 count)
+{
+	const struct uid_gid_extent *extent;
+	u32 i, at;
+
+	/* Found again each time: sections have no registers to spare. */
+	OPTIMIZER_HIDE_VAR(map);
+	extent = kpkeys_extents_of(map);
+	for (i = 0; i < map->nr_extents && i < UID_GID_MAP_MAX_EXTENTS; i++, extent++) {
+		at = first - extent->lower_first;
+		if (count && at < extent->count && count <= extent->count - at)
+			return true;
+	}
+	return false;
+}
+
+/* Does a namespace? Its map stays while credentials in force name it. */
+static __always_inline bool kpkeys_map_gives(const struct uid_gid_map *map, u32 first, u32 count)
+{
+	const struct kpkeys_list *list = kpkeys_list_of_map(map);
+
+	return list && kpkeys_map_has(&list->map, first, count);
+}
+
+extern struct mutex kpkeys_list_lock;
+
+int kpkeys_list_somewhere(unsigned int units, int (*seal)(unsigned int chunk, void *data),
+			  void *data);
 
 #endif /* _MM_KPKEYS_CRED_LISTS_H */

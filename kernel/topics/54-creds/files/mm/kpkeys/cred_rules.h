@@ -10,12 +10,21 @@
 #include <linux/securebits.h>
 #include <linux/user_namespace.h>
 
+#include "cred_lists.h"
+
 static __always_inline bool kpkeys_cred_can(const struct cred *cred, int cap)
 {
 	return cap_raised(cred->cap_effective, cap);
 }
 
-/* In a namespace of its own, anybody has all capabilities. */
+/* In a namespace of its own, anybody has all capabilities, over the IDs that it has. */
+static __always_inline bool kpkeys_cred_gives(const struct cred *cred, int cap,
+					      const struct uid_gid_map *map, u32 id)
+{
+	return kpkeys_cred_can(cred, cap) && cred->user_ns != &init_user_ns &&
+	       kpkeys_map_gives(map, id, 1);
+}
+
 static __always_inline bool kpkeys_cred_rules(const struct cred *cred, int cap)
 {
 	return kpkeys_cred_can(cred, cap) && cred->user_ns == &init_user_ns;
@@ -26,7 +35,7 @@ static __always_inline bool kpkeys_may_have_uid(const struct cred *old, kuid_t i
 	return uid_eq(id, old->uid) || uid_eq(id, old->euid) ||
 	       uid_eq(id, old->suid) || uid_eq(id, old->fsuid) ||
 	       kpkeys_cred_rules(old, CAP_SETUID) ||
-	       (kpkeys_cred_can(old, CAP_SETUID) && !uid_eq(id, GLOBAL_ROOT_UID));
+	       kpkeys_cred_gives(old, CAP_SETUID, &old->user_ns->uid_map, __kuid_val(id));
 }
 
 static __always_inline bool kpkeys_may_have_gid(const struct cred *old, kgid_t id)
@@ -34,7 +43,7 @@ static __always_inline bool kpkeys_may_have_gid(const struct cred *old, kgid_t i
 	return gid_eq(id, old->gid) || gid_eq(id, old->egid) ||
 	       gid_eq(id, old->sgid) || gid_eq(id, old->fsgid) ||
 	       kpkeys_cred_rules(old, CAP_SETGID) ||
-	       (kpkeys_cred_can(old, CAP_SETGID) && !gid_eq(id, GLOBAL_ROOT_GID));
+	       kpkeys_cred_gives(old, CAP_SETGID, &old->user_ns->gid_map, __kgid_val(id));
 }
 
 /* Sealed lists. */
@@ -78,13 +87,31 @@ static __always_inline bool kpkeys_may_have_caps(const struct cred *old, const s
 	       (all || !((new->securebits ^ old->securebits) & ~issecure_mask(SECURE_KEEP_CAPS)));
 }
 
-/* A namespace grants all capabilities in itself, so never the first one. */
-static __always_inline bool kpkeys_may_commit(const struct cred *old, const struct cred *new)
+static __always_inline bool kpkeys_same_ids(const struct cred *one, const struct cred *other)
 {
-	if (!kpkeys_may_have_ids(old, new))
-		return false;
+	return uid_eq(one->uid, other->uid) && gid_eq(one->gid, other->gid) &&
+	       uid_eq(one->suid, other->suid) && gid_eq(one->sgid, other->sgid) &&
+	       uid_eq(one->euid, other->euid) && gid_eq(one->egid, other->egid) &&
+	       uid_eq(one->fsuid, other->fsuid) && gid_eq(one->fsgid, other->fsgid) &&
+	       one->group_info == other->group_info;
+}
+
+/* A namespace grants all capabilities in itself, so never the first one. */
+static __always_inline bool kpkeys_may_have_rights(const struct cred *old, const struct cred *new)
+{
 	return new->user_ns == old->user_ns ? kpkeys_may_have_caps(old, new) :
 					      new->user_ns != &init_user_ns;
+}
+
+static __always_inline bool kpkeys_may_commit(const struct cred *old, const struct cred *new)
+{
+	return kpkeys_may_have_ids(old, new) && kpkeys_may_have_rights(old, new);
+}
+
+/* A child may have a namespace of its own. */
+static __always_inline bool kpkeys_may_fork(const struct cred *old, const struct cred *new)
+{
+	return kpkeys_same_ids(old, new) && kpkeys_may_have_rights(old, new);
 }
 
 /* What no file grants: what the task could not have a program gain. */
@@ -106,15 +133,6 @@ static __always_inline bool kpkeys_may_exec(const struct cred *old, const struct
 	return uid_eq(new->uid, old->uid) && gid_eq(new->gid, old->gid) &&
 	       new->group_info == old->group_info && new->user_ns == old->user_ns &&
 	       kpkeys_may_gain_caps(old, new);
-}
-
-static __always_inline bool kpkeys_same_ids(const struct cred *one, const struct cred *other)
-{
-	return uid_eq(one->uid, other->uid) && gid_eq(one->gid, other->gid) &&
-	       uid_eq(one->suid, other->suid) && gid_eq(one->sgid, other->sgid) &&
-	       uid_eq(one->euid, other->euid) && gid_eq(one->egid, other->egid) &&
-	       uid_eq(one->fsuid, other->fsuid) && gid_eq(one->fsgid, other->fsgid) &&
-	       one->group_info == other->group_info;
 }
 
 static __always_inline bool kpkeys_same_caps(const struct cred *one, const struct cred *other)

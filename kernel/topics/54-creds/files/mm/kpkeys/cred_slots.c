@@ -61,11 +61,10 @@ static noinline __flatten int publish_cred_slots(void *addr)
 static noinline __flatten int publish_lists(void *addr)
 {
 	struct kpkeys_list_chunk *chunk = addr;
-	unsigned int nr;
+	unsigned int nr, unit;
 	int ret;
 
 	BUILD_BUG_ON(sizeof(struct kpkeys_list_chunk) != KPKEYS_CHUNK_SIZE);
-	BUILD_BUG_ON(sizeof(chunk->used) + sizeof(chunk->first) > sizeof(*chunk->list));
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	nr = READ_ONCE(kpkeys_cred_lists.nr_chunks);
@@ -73,17 +72,18 @@ static noinline __flatten int publish_lists(void *addr)
 	if (ret)
 		return ret;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
-	__set_bit(0, chunk->used);
+	for (unit = 0; unit < KPKEYS_LIST_HEAD; unit++)
+		__set_bit(unit, chunk->used);
 	kpkeys_cred_lists.chunk[nr] = chunk;
-	atomic_set(&kpkeys_cred_lists.nr_free[nr], KPKEYS_LIST_UNITS - 1);
+	atomic_set(&kpkeys_cred_lists.nr_free[nr], KPKEYS_LIST_UNITS - KPKEYS_LIST_HEAD);
 	/* Whoever sees the number sees the chunk. */
 	smp_store_release(&kpkeys_cred_lists.nr_chunks, nr + 1);
 	return 0;
 }
 
-/* Lists and slots share a block that is keyed at once. */
 static bool lists_wanted;
 
+/* Of the first block lists have one chunk. */
 static int publish(void *chunk)
 {
 	int ret;
@@ -91,8 +91,7 @@ static int publish(void *chunk)
 	if (!lists_wanted)
 		return publish_cred_slots(chunk);
 	ret = publish_lists(chunk);
-	if (!ret)
-		lists_wanted = false;
+	lists_wanted = false;
 	return ret;
 }
 
@@ -102,6 +101,15 @@ static void lose_cred_slots(unsigned int nr)
 	guard(kpkeys_guarded)();
 	kpkeys_cred_slots.nr_lost += nr;
 }
+
+static const struct kpkeys_chunks list_chunks = {
+	.what		= "new lists of credentials",
+	.pkey		= KPKEYS_PKEY_GUARDED,
+	.max		= KPKEYS_LIST_CHUNKS,
+	.nr		= &kpkeys_cred_lists.nr_chunks,
+	.publish	= publish_lists,
+	.lose		= lose_cred_slots,
+};
 
 static const struct kpkeys_chunks chunks = {
 	.what		= "new slots of credentials",
@@ -171,8 +179,10 @@ int kpkeys_find_cred_room(int nr)
 int kpkeys_grow_cred_lists(void)
 {
 	guard(mutex)(&grow_lock);
-	lists_wanted = READ_ONCE(kpkeys_cred_lists.nr_chunks) < KPKEYS_LIST_CHUNKS;
-	return lists_wanted ? kpkeys_chunks_grow(&chunks, GFP_KERNEL) : -ENOSPC;
+	if (kpkeys_nr_list_chunks())
+		return kpkeys_chunks_grow(&list_chunks, GFP_KERNEL);
+	lists_wanted = true;
+	return kpkeys_chunks_grow(&chunks, GFP_KERNEL);
 }
 
 static void make_room(struct work_struct *work)

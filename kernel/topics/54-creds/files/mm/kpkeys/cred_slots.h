@@ -8,17 +8,21 @@
 #include <linux/sched.h>
 
 #include "chunks.h"
-#include "cred_lists.h"
-#include "cred_rules.h"
 #include "internal.h"
 
 #ifdef CONFIG_KPKEYS_CREDS
+
+#include "cred_lists.h"
+#include "cred_rules.h"
 
 #define KPKEYS_CRED_SLOT_SIZE	256
 #define KPKEYS_CRED_SLOTS	(KPKEYS_CHUNK_SIZE / KPKEYS_CRED_SLOT_SIZE)
 #define KPKEYS_CRED_CHUNKS	4080
 #define KPKEYS_CRED_DEPTH	24
 #define KPKEYS_STACK_BITS	12
+
+/* Beside the number of what was sealed: it is more than is allowed, and audit let it pass. */
+#define KPKEYS_GROWN		BIT(30)
 
 /**
  * struct kpkeys_record - which credentials a task has
@@ -301,7 +305,8 @@ static __always_inline void kpkeys_cred_seal(const struct cred *cred, long users
 
 	slot->rights = old != &kpkeys_nobody && kpkeys_same_rights(cred, old) ?
 		       kpkeys_rights_of(old) : atomic_long_inc_return(&kpkeys_cred_slots.rights);
-	atomic_long_set(&slot->users, users);
+	/* Who took it for what it was before may count himself yet, and back. */
+	atomic_long_add(users, &slot->users);
 	/* Whoever sees an owner sees what it is of. */
 	smp_store_release(&slot->owner, kpkeys_made_of(cred->counts));
 }

@@ -192,23 +192,21 @@ void kpkeys_look_at_creds(const struct task_struct *task)
 
 /* ---- what may come in force ---- */
 
-/* Beside the number of a slot: audit let them grow. */
-#define GROWN	BIT(30)
-
 /* In a section. What is asked about is what will be in force. */
-static __always_inline int seal_if_allowed(unsigned int nr, const struct cred *old,
-					   struct cred *new, bool exec)
+static __always_inline int seal_if(bool (*may_have)(const struct cred *old,
+						    const struct cred *new),
+				   unsigned int nr, const struct cred *old, struct cred *new)
 {
 	bool have_groups, may;
 	const struct cred *sealed = kpkeys_cred_copy(nr, new, &have_groups);
 
-	may = have_groups && (exec ? kpkeys_may_exec(old, sealed) : kpkeys_may_commit(old, sealed));
+	may = have_groups && may_have(old, sealed);
 	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
 		kpkeys_sealed_release(nr);
 		return -EACCES;
 	}
 	kpkeys_cred_seal(sealed, 2, old);
-	return may ? 0 : GROWN;
+	return may ? 0 : KPKEYS_GROWN;
 }
 
 /* Return: the number alone, or -errno. */
@@ -216,9 +214,9 @@ static int report(int nr, const struct cred *new, const char *of)
 {
 	if (nr == -EPERM)
 		kpkeys_refuse_quietly("use as credentials", "another task's", current);
-	if (nr == -EACCES || (nr > 0 && nr & GROWN))
+	if (nr == -EACCES || (nr > 0 && nr & KPKEYS_GROWN))
 		kpkeys_refuse("growth", of, new, NULL);
-	return nr < 0 ? nr : nr & ~GROWN;
+	return nr < 0 ? nr : nr & ~KPKEYS_GROWN;
 }
 
 /* ---- fork and exit ---- */
@@ -273,9 +271,11 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	cred_nr = kpkeys_cred_claim(chunk);
 	if (!cred_nr)
 		return -EAGAIN;
-	ret = seal_if_allowed(cred_nr, parent->real, new, false);
+	ret = seal_if(kpkeys_may_fork, cred_nr, parent->real, new);
 	if (ret < 0)
 		return ret;
+	/* Nothing of the first one is kept for it. */
+	OPTIMIZER_HIDE_VAR(chunk);
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr) {
 		kpkeys_sealed_release(cred_nr);
@@ -331,6 +331,11 @@ static __always_inline bool free_sealed(unsigned int nr)
 	if (!slot || !slot->owner || slot->owner & 1 ||
 	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
 		return false;
+	/* It may have gone in between, and a record have come. */
+	if (!READ_ONCE(slot->owner) || READ_ONCE(slot->owner) & 1) {
+		atomic_long_sub(LONG_MIN, &slot->users);
+		return false;
+	}
 	kpkeys_sealed_release(nr);
 	return true;
 }
@@ -439,7 +444,8 @@ static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	ret = seal_if_allowed(nr, record->real, new, exec);
+	ret = exec ? seal_if(kpkeys_may_exec, nr, record->real, new) :
+		     seal_if(kpkeys_may_commit, nr, record->real, new);
 	if (ret < 0)
 		return ret;
 	sealed = &kpkeys_cred_slot(nr)->cred;

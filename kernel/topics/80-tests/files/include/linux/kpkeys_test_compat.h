@@ -14,6 +14,7 @@
 #define kpkeys_test_override(cred)	override_creds(get_cred(cred))
 #define kpkeys_test_revert(old)		put_cred(revert_creds(old))
 #define KPKEYS_TEST_DATA_LEAVE		true
+#define KPKEYS_TEST_NS_COUNT		__ns_ref
 
 #else
 
@@ -37,6 +38,7 @@ struct chacha_state {
 #define kpkeys_test_override(cred)	override_creds(cred)
 #define kpkeys_test_revert(old)		revert_creds(old)
 #define KPKEYS_TEST_DATA_LEAVE		false
+#define KPKEYS_TEST_NS_COUNT		count
 
 #endif
 

@@ -42,7 +42,7 @@ static void test_nobody_stores_to_lists(struct kunit *test)
 	struct group_info *own = current_cred()->group_info;
 	unsigned int value = 0;
 
-	KUNIT_EXPECT_NOT_NULL(test, kpkeys_list_of(own));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_sealed(own));
 	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(&own->ngroups, &value, sizeof(value)),
 			-EFAULT);
 	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(&kpkeys_cred_lists, &value, sizeof(value)),
@@ -55,7 +55,7 @@ static void test_list_is_a_copy(struct kunit *test)
 	struct cred *member = make_member(test, 3);
 	struct group_info *groups = member->group_info;
 
-	KUNIT_EXPECT_NOT_NULL(test, kpkeys_list_of(groups));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_sealed(groups));
 	group_counts(groups)->gid[2] = KGIDT_INIT(0);
 	group_counts(groups)->ngroups = 100;
 	KUNIT_EXPECT_EQ(test, groups->ngroups, 3);
@@ -84,8 +84,7 @@ static void test_list_is_sealed_once(struct kunit *test)
 /* In one unit, with the last word of it, behind it, and as many as go. */
 static void test_lists_have_any_length(struct kunit *test)
 {
-	const int in_unit = (KPKEYS_LIST_UNIT - offsetof(struct kpkeys_list, groups.gid)) /
-			    sizeof(kgid_t);
+	const int in_unit = (KPKEYS_LIST_UNIT - offsetof(struct group_info, gid)) / sizeof(kgid_t);
 	const int lengths[] = { 0, 1, in_unit, in_unit + 1, 1000, KPKEYS_MAX_GROUPS };
 	struct group_info *groups;
 	struct cred *member;
@@ -95,7 +94,7 @@ static void test_lists_have_any_length(struct kunit *test)
 		last = lengths[i] - 1;
 		member = make_member(test, lengths[i]);
 		groups = member->group_info;
-		KUNIT_EXPECT_NOT_NULL_MSG(test, kpkeys_list_of(groups), "%d", lengths[i]);
+		KUNIT_EXPECT_TRUE_MSG(test, kpkeys_are_sealed(groups), "%d", lengths[i]);
 		KUNIT_EXPECT_EQ(test, groups->ngroups, lengths[i]);
 		if (last >= 0)
 			KUNIT_EXPECT_TRUE(test, is_in_group(groups, last));
@@ -125,37 +124,32 @@ static void test_inner_units_are_no_lists(struct kunit *test)
 	memset(groups->gid, 0x11, 200 * sizeof(kgid_t));
 	set_groups(member, groups);
 	nr = member->group_info->slot;
-	KUNIT_EXPECT_NOT_NULL(test, kpkeys_list_at(nr));
-	KUNIT_EXPECT_NULL(test, kpkeys_list_at(nr + 1));
-	KUNIT_EXPECT_NULL(test, kpkeys_list_at(nr - nr % KPKEYS_LIST_UNITS));
-	KUNIT_EXPECT_NULL(test, kpkeys_list_at(UINT_MAX));
+	KUNIT_EXPECT_NE(test, kpkeys_list_owner(nr), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_list_owner(nr + 1), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_list_owner(nr - nr % KPKEYS_LIST_UNITS), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_list_owner(UINT_MAX), 0);
 	put_group_info(groups);
 	put_cred(member);
-}
-
-static struct kpkeys_list *list_of_user(struct cred *user)
-{
-	return kpkeys_list_of(user->group_info);
 }
 
 /* Nobody has sealed what names it. */
 static void test_unused_list_goes(struct kunit *test)
 {
 	struct cred *member = make_member(test, 200);
-	struct kpkeys_list *list = list_of_user(member);
-	unsigned int chunk = member->group_info->slot / KPKEYS_LIST_UNITS;
+	unsigned int nr = member->group_info->slot, chunk = nr / KPKEYS_LIST_UNITS;
+	struct group_info *groups = member->group_info;
 	int before;
 
 	/* Lists of other tests go as well. */
 	rcu_barrier();
 	before = atomic_read(&kpkeys_cred_lists.nr_free[chunk]);
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&list->users), 0);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_list_state(nr)->users), 1);
 	put_cred(member);
 	rcu_barrier();
-	KUNIT_EXPECT_EQ(test, list->owner, 0);
-	KUNIT_EXPECT_EQ(test, list->groups.gid[199].val, 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_list_owner(nr), 0);
+	KUNIT_EXPECT_EQ(test, groups->gid[199].val, 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_cred_lists.nr_free[chunk]),
-			before + kpkeys_list_units(200));
+			before + kpkeys_groups_units(200));
 }
 
 /* A count of users is ordinary memory: one that is wrong takes no list away. */
@@ -164,15 +158,17 @@ static void test_counts_free_no_list_in_use(struct kunit *test)
 	struct cred *member = make_member(test, 2);
 	const struct cred *old = kpkeys_test_override(member);
 	struct group_info *groups = current_cred()->group_info;
-	struct kpkeys_list *list = kpkeys_list_of(groups);
+	unsigned int nr = groups->slot;
 
-	KUNIT_EXPECT_EQ(test, atomic_long_read(&list->users), 1);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_list_state(nr)->users), 2);
 	KUNIT_EXPECT_TRUE(test, kpkeys_free_groups(group_counts(groups)));
-	KUNIT_EXPECT_PTR_EQ(test, kpkeys_list_of(groups), list);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_list_state(nr)->users), 1);
+	KUNIT_EXPECT_FALSE(test, kpkeys_free_groups(group_counts(groups)));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_sealed(groups));
 	KUNIT_EXPECT_TRUE(test, is_in_group(groups, 1));
-	/* It was freed once: not again. */
+	/* What was copied is not to be freed again, and may have no copy any more. */
 	kpkeys_test_revert(old);
-	get_group_info(groups);
+	member->group_info = get_group_info(&kpkeys_no_groups);
 	put_cred(member);
 }
 
@@ -186,8 +182,8 @@ static void test_forged_number_frees_nothing(struct kunit *test)
 	ordinary->slot = other->group_info->slot;
 	KUNIT_EXPECT_FALSE(test, kpkeys_free_groups(ordinary));
 	ordinary->slot = own;
-	KUNIT_EXPECT_NOT_NULL(test, list_of_user(member));
-	KUNIT_EXPECT_NOT_NULL(test, list_of_user(other));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_sealed(member->group_info));
+	KUNIT_EXPECT_TRUE(test, kpkeys_are_sealed(other->group_info));
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 	put_cred(member);
 	put_cred(other);

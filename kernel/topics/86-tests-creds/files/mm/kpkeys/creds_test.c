@@ -383,6 +383,7 @@ static void test_slots_come_back(struct kunit *test)
 
 /* ---- what a task may become ---- */
 
+#ifdef CONFIG_USER_NS
 struct rule_case {
 	const char *name;
 	void (*change)(struct cred *new);
@@ -472,6 +473,15 @@ static void make_old(struct cred *old, bool can)
 	}
 }
 
+/* It has one ID that is not the machine's root's. */
+static void seal_maps(struct kunit *test)
+{
+	const struct uid_gid_map map = { .extent = { { 0, OTHER, 1 } }, .nr_extents = 1 };
+
+	KUNIT_EXPECT_EQ(test, kpkeys_seal_map(&some_namespace, &map, false), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_seal_map(&some_namespace, &map, true), 0);
+}
+
 static void test_rules(struct kunit *test)
 {
 	struct cred *old = kunit_kzalloc(test, sizeof(*old), GFP_KERNEL);
@@ -480,6 +490,7 @@ static void test_rules(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, old);
 	KUNIT_ASSERT_NOT_NULL(test, new);
+	seal_maps(test);
 	for (rule = rules; rule < rules + ARRAY_SIZE(rules); rule++) {
 		make_old(old, false);
 		*new = *old;
@@ -491,6 +502,9 @@ static void test_rules(struct kunit *test)
 		make_old(old, true);
 		*new = *old;
 		rule->change(new);
+		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_fork(old, new),
+				    rule->by_root && kpkeys_same_ids(old, new), "fork: %s",
+				    rule->name);
 		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_commit(old, new), rule->by_root,
 				    "root: %s", rule->name);
 		old->user_ns = &some_namespace;
@@ -499,7 +513,10 @@ static void test_rules(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, kpkeys_may_commit(old, new), rule->in_namespace,
 				    "in a namespace: %s", rule->name);
 	}
+	kpkeys_drop_maps(&some_namespace);
 }
+
+#endif
 
 struct grower {
 	bool dropped, grown;
@@ -564,7 +581,9 @@ static struct kunit_case creds_cases[] = {
 	KUNIT_CASE(test_depth_is_bounded),
 	KUNIT_CASE(test_counts_free_nothing_in_force),
 	KUNIT_CASE(test_slots_come_back),
+#ifdef CONFIG_USER_NS
 	KUNIT_CASE(test_rules),
+#endif
 	KUNIT_CASE(test_committed_credentials_do_not_grow),
 	KUNIT_CASE(test_checker_sees_bare_slots),
 	{}

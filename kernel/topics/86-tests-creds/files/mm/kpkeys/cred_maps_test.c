@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* KUnit tests: sealed maps of IDs, and who may have one made. */
+#include <linux/cred.h>
+#include <linux/kpkeys_test_compat.h>
+#include <linux/uaccess.h>
+#include <linux/unaligned.h>
+#include <linux/user_namespace.h>
+
+#include "cred_lists.h"
+#include "cred_slots.h"
+#include "creds_test.h"
+
+#define OTHER	1001
+#define MANY	UID_GID_MAP_MAX_EXTENTS
+
+static struct user_namespace *make_ns(struct kunit *test)
+{
+	struct user_namespace *ns = kunit_kzalloc(test, sizeof(*ns), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, ns);
+	return ns;
+}
+
+/* For tasks to be in, of one test each: some are when it is over, and the map stays. */
+static struct user_namespace namespaces[3];
+
+static struct user_namespace *own_ns(unsigned int i)
+{
+	struct user_namespace *ns = &namespaces[i];
+
+	refcount_set(&ns->ns.KPKEYS_TEST_NS_COUNT, INT_MAX / 2);
+	ns->parent = &init_user_ns;
+	ns->level = 1;
+	return ns;
+}
+
+static struct uid_gid_map one_extent(u32 first, u32 lower, u32 count)
+{
+	return (struct uid_gid_map) {
+		.extent = { { .first = first, .lower_first = lower, .count = count } },
+		.nr_extents = 1,
+	};
+}
+
+static int seal_uids(struct user_namespace *ns, u32 lower, u32 count)
+{
+	struct uid_gid_map map = one_extent(0, lower, count);
+
+	return kpkeys_seal_map(ns, &map, false);
+}
+
+static bool has(struct user_namespace *ns, u32 id)
+{
+	return kuid_has_mapping(ns, KUIDT_INIT(id));
+}
+
+/* What the namespace itself says is ordinary memory. */
+static void test_map_is_a_copy(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+
+	ns->uid_map = one_extent(0, OTHER, 10);
+	KUNIT_EXPECT_FALSE(test, has(ns, OTHER));
+	KUNIT_EXPECT_EQ(test, seal_uids(ns, OTHER, 1), 0);
+	KUNIT_EXPECT_TRUE(test, has(ns, OTHER));
+	KUNIT_EXPECT_FALSE(test, has(ns, OTHER + 1));
+	KUNIT_EXPECT_TRUE(test, uid_eq(make_kuid(ns, 0), KUIDT_INIT(OTHER)));
+	KUNIT_EXPECT_FALSE(test, uid_valid(make_kuid(ns, 1)));
+	KUNIT_EXPECT_FALSE(test, gid_valid(make_kgid(ns, 0)));
+	kpkeys_drop_maps(ns);
+	KUNIT_EXPECT_FALSE(test, has(ns, OTHER));
+	kpkeys_test_expect_clean(test);
+}
+
+static void test_nobody_stores_to_maps(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+	struct uid_gid_map *map;
+	u32 value = 0;
+
+	KUNIT_ASSERT_EQ(test, seal_uids(ns, OTHER, 1), 0);
+	map = kpkeys_sealed_map(&ns->uid_map);
+	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(&map->nr_extents, &value, sizeof(value)),
+			-EFAULT);
+	kpkeys_drop_maps(ns);
+}
+
+static void test_map_is_written_once(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+
+	KUNIT_EXPECT_EQ(test, seal_uids(ns, OTHER, 1), 0);
+	ns->uid_map.slot = 0;
+	KUNIT_EXPECT_EQ(test, seal_uids(ns, 0, 1), -EPERM);
+	kpkeys_drop_maps(ns);
+	KUNIT_EXPECT_EQ(test, seal_uids(ns, 0, 1), 0);
+	kpkeys_drop_maps(ns);
+}
+
+/* The number is another map's, that of a list of groups, or none's. */
+static void test_maps_know_their_namespace(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test), *other = make_ns(test);
+	u32 forged[3], i;
+
+	KUNIT_ASSERT_EQ(test, seal_uids(other, 0, 10), 0);
+	forged[0] = other->uid_map.slot;
+	forged[1] = current_cred()->group_info->slot;
+	forged[2] = ~0U;
+	for (i = 0; i < ARRAY_SIZE(forged); i++) {
+		ns->uid_map.slot = forged[i];
+		KUNIT_EXPECT_FALSE_MSG(test, has(ns, 0), "%u", i);
+	}
+	other->gid_map.slot = other->uid_map.slot;
+	KUNIT_EXPECT_FALSE(test, gid_valid(make_kgid(other, 0)));
+	kpkeys_drop_maps(other);
+}
+
+static void test_map_is_no_list_of_groups(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+	struct uid_gid_map map = one_extent(0, 0, 1);
+	const struct group_info *groups;
+
+	KUNIT_ASSERT_EQ(test, kpkeys_seal_map(ns, &map, false), 0);
+	groups = &kpkeys_list(ns->uid_map.slot)->groups;
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_sealed(groups));
+	kpkeys_drop_maps(ns);
+	/* Its number stands where that of the list would. */
+	map.extent[(offsetof(struct group_info, slot)) / sizeof(map.extent[0])] =
+		(struct uid_gid_extent) { ns->uid_map.slot, ns->uid_map.slot, ns->uid_map.slot };
+	map.nr_extents = UID_GID_MAP_MAX_BASE_EXTENTS;
+	KUNIT_ASSERT_EQ(test, kpkeys_seal_map(ns, &map, false), 0);
+	groups = &kpkeys_list(ns->uid_map.slot)->groups;
+	KUNIT_EXPECT_EQ(test, groups->slot, ns->uid_map.slot);
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_sealed(groups));
+	kpkeys_drop_maps(ns);
+}
+
+/* Its owner's address is that of a list with the mark of a map. */
+static void test_map_is_freed_as_no_list_of_groups(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+	struct group_info *forged = (void *)kpkeys_owner_of_map(&ns->uid_map);
+
+	KUNIT_ASSERT_EQ(test, seal_uids(ns, 0, 10), 0);
+	put_unaligned(ns->uid_map.slot, &forged->slot);
+	KUNIT_EXPECT_FALSE(test, kpkeys_free_groups(forged));
+	KUNIT_EXPECT_TRUE(test, has(ns, 0));
+	kpkeys_drop_maps(ns);
+}
+
+/* Whatever its maps say. */
+static void test_first_namespace_has_all(struct kunit *test)
+{
+	u32 nr = init_user_ns.uid_map.nr_extents;
+	bool mapped;
+
+	init_user_ns.uid_map.nr_extents = 0;
+	mapped = has(&init_user_ns, OTHER) && has(&init_user_ns, 0) && has(&init_user_ns, -2);
+	init_user_ns.uid_map.nr_extents = nr;
+	KUNIT_EXPECT_TRUE(test, mapped);
+	KUNIT_EXPECT_FALSE(test, has(&init_user_ns, -1));
+}
+
+static void make_many(struct kunit *test, struct uid_gid_map *map)
+{
+	u32 i;
+
+	map->nr_extents = MANY;
+	map->forward = kunit_kcalloc(test, MANY, sizeof(*map->forward), GFP_KERNEL);
+	map->reverse = kunit_kcalloc(test, MANY, sizeof(*map->reverse), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, map->forward);
+	KUNIT_ASSERT_NOT_NULL(test, map->reverse);
+	for (i = 0; i < MANY; i++) {
+		map->forward[i] = (struct uid_gid_extent) { i, 10 * (MANY - i), 1 };
+		map->reverse[MANY - 1 - i] = map->forward[i];
+	}
+}
+
+static void test_long_maps(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+	struct uid_gid_map map = { };
+
+	make_many(test, &map);
+	KUNIT_ASSERT_EQ(test, kpkeys_seal_map(ns, &map, false), 0);
+	memset(map.forward, 0, MANY * sizeof(*map.forward));
+	KUNIT_EXPECT_TRUE(test, uid_eq(make_kuid(ns, 0), KUIDT_INIT(10 * MANY)));
+	KUNIT_EXPECT_TRUE(test, uid_eq(make_kuid(ns, MANY - 1), KUIDT_INIT(10)));
+	KUNIT_EXPECT_EQ(test, from_kuid(ns, KUIDT_INIT(20)), MANY - 2);
+	KUNIT_EXPECT_FALSE(test, has(ns, 11));
+	kpkeys_drop_maps(ns);
+	map.nr_extents = MANY + 1;
+	KUNIT_EXPECT_EQ(test, kpkeys_seal_map(ns, &map, false), -EINVAL);
+	kpkeys_test_expect_clean(test);
+}
+
+/* ---- whom a writer may give ---- */
+
+struct writer {
+	struct user_namespace *ns, *own;
+	struct uid_gid_map map;
+	bool gids;
+	int err;
+};
+
+/* A user, with all capabilities in a namespace of its own if it has one. */
+static void write_map(void *data)
+{
+	struct writer *writer = data;
+	struct cred *new = prepare_creds();
+
+	new->uid = KUIDT_INIT(USER);
+	new->euid = KUIDT_INIT(USER);
+	new->suid = KUIDT_INIT(USER);
+	new->fsuid = KUIDT_INIT(USER);
+	new->egid = KGIDT_INIT(OTHER);
+	if (writer->own)
+		new->user_ns = get_user_ns(writer->own);
+	else
+		new->cap_effective = CAP_EMPTY_SET;
+	commit_creds(new);
+	writer->err = kpkeys_seal_map(writer->ns, &writer->map, writer->gids);
+}
+
+static int write_by(struct kunit *test, struct user_namespace *own, bool gids,
+		    struct uid_gid_map map)
+{
+	struct writer writer = { .ns = make_ns(test), .own = own, .gids = gids, .map = map };
+
+	kpkeys_test_in_task(test, write_map, &writer);
+	kpkeys_drop_maps(writer.ns);
+	return writer.err;
+}
+
+static void test_users_have_their_own_ids(struct kunit *test)
+{
+	struct uid_gid_map two = one_extent(0, USER, 1);
+
+	two.extent[two.nr_extents++] = (struct uid_gid_extent) { 1, USER, 1 };
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, one_extent(0, USER, 1)), 0);
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, true, one_extent(0, OTHER, 1)), 0);
+	kpkeys_test_expect_clean(test);
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, one_extent(0, OTHER, 1)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, true, one_extent(0, USER, 1)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, one_extent(0, 0, 1)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, one_extent(0, USER, 2)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, two), -EPERM);
+}
+
+/* In a namespace that has 2000 to 2009 as 0 to 9. */
+static void test_namespaces_give_what_they_have(struct kunit *test)
+{
+	struct user_namespace *own = own_ns(0);
+
+	KUNIT_ASSERT_EQ(test, seal_uids(own, 2000, 10), 0);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 2000, 10)), 0);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(5, 2009, 1)), 0);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, USER, 1)), 0);
+	kpkeys_test_expect_clean(test);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 1999, 2)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 2009, 2)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 2005, -1)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 2005, 0)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 0, 1)), -EPERM);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, true, one_extent(0, 2000, 1)), -EPERM);
+	kpkeys_drop_maps(own);
+}
+
+/* IDs are looked for in both copies, so both are asked about. */
+static void test_both_copies_are_asked_about(struct kunit *test)
+{
+	struct user_namespace *own = own_ns(1);
+	struct uid_gid_map map = { };
+
+	KUNIT_ASSERT_EQ(test, seal_uids(own, 10, 10 * MANY), 0);
+	make_many(test, &map);
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, map), 0);
+	map.reverse[7].lower_first = 0;
+	KUNIT_EXPECT_EQ(test, write_by(test, own, false, map), -EPERM);
+	kpkeys_drop_maps(own);
+}
+
+/* ---- namespaces that are freed while tasks are in them ---- */
+
+static void enter(void *data)
+{
+	struct writer *writer = data;
+	struct cred *new = prepare_creds();
+
+	new->user_ns = get_user_ns(writer->own);
+	commit_creds(new);
+	writer->err = kpkeys_new_user_ns(writer->own);
+}
+
+static void test_namespace_in_use_is_not_new(struct kunit *test)
+{
+	struct writer writer = { .own = own_ns(2) };
+	unsigned long before = kpkeys_test_violations();
+
+	kpkeys_test_in_task(test, enter, &writer);
+	KUNIT_EXPECT_EQ(test, writer.err, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+}
+
+static void test_new_namespace_has_no_map(struct kunit *test)
+{
+	struct user_namespace *ns = make_ns(test);
+
+	KUNIT_ASSERT_EQ(test, seal_uids(ns, 0, 10), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_new_user_ns(ns), 0);
+	KUNIT_EXPECT_FALSE(test, has(ns, 0));
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(test_map_is_a_copy),
+	KUNIT_CASE(test_nobody_stores_to_maps),
+	KUNIT_CASE(test_map_is_written_once),
+	KUNIT_CASE(test_maps_know_their_namespace),
+	KUNIT_CASE(test_map_is_no_list_of_groups),
+	KUNIT_CASE(test_map_is_freed_as_no_list_of_groups),
+	KUNIT_CASE(test_first_namespace_has_all),
+	KUNIT_CASE(test_long_maps),
+	KUNIT_CASE(test_users_have_their_own_ids),
+	KUNIT_CASE(test_namespaces_give_what_they_have),
+	KUNIT_CASE(test_both_copies_are_asked_about),
+	KUNIT_CASE(test_namespace_in_use_is_not_new),
+	KUNIT_CASE(test_new_namespace_has_no_map),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "kpkeys-cred-maps",
+	.init = kpkeys_test_creds_init,
+	.exit = kpkeys_test_exit,
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
