@@ -83,6 +83,7 @@ static struct {
 	unsigned long	users;
 	unsigned long	own;
 	int		cpu;
+	int		waits;
 	int		nmis;
 } seen;
 
@@ -130,16 +131,18 @@ static void step_with_users_base(void)
 static void wait_with_users_base(void)
 {
 	asm volatile("swapgs\n\t"
+		     "movl $1, %[waits]\n\t"
 		     "1: pause\n\t"
 		     "cmpl $0, %[nmis]\n\t"
 		     "je 1b\n\t"
 		     "swapgs"
-		     : : [nmis] "m" (seen.nmis) : "cc", "memory");
+		     : [waits] "=m" (seen.waits) : [nmis] "m" (seen.nmis) : "cc", "memory");
 }
 
 static void send_nmi(void *cpu)
 {
-	mdelay(20);
+	while (!READ_ONCE(seen.waits))
+		cpu_relax();
 	apic->send_IPI((long)cpu, NMI_VECTOR);
 }
 
@@ -256,14 +259,10 @@ static unsigned long wait_for_nmi(void)
 static void test_nmi_notes_user_gs(struct kunit *test)
 {
 	unsigned long after;
-	int tries = 5;
 
 	KPKEYS_TEST_REQUIRES(test, num_online_cpus() > 1);
 	KUNIT_ASSERT_EQ(test, 0, register_nmi_handler(NMI_LOCAL, see_nmi, 0, "kpkeys-test"));
-	/* A slow CPU is not there yet when it comes. */
-	do
-		after = wait_for_nmi();
-	while (!seen.noted && --tries);
+	after = wait_for_nmi();
 	unregister_nmi_handler(NMI_LOCAL, "kpkeys-test");
 	expect_noted(test, after);
 }
