@@ -67,6 +67,7 @@ int reap_children(void);
 	X(user_keys,		"user-keys",		true)	\
 	X(guarded_sysctls,	"guarded-sysctls",	true)	\
 	X(user_namespaces,	"user-namespaces",	true)	\
+	X(lent_ids,		"lent-ids",		true)	\
 	X(set_user_id,		"set-user-id",		true)	\
 	X(keyrings,		"keyrings",		true)	\
 	X(told_ids,		"told-ids",		true)	\
