@@ -132,7 +132,9 @@ int __kpkeys_seal_groups(struct group_info *groups)
  */
 struct group_info *__kpkeys_sealed_groups(struct group_info *groups)
 {
-	return __kpkeys_seal_groups(groups) ? groups : sealed_before(groups) ?: groups;
+	if (!sealed_before(groups))
+		__kpkeys_seal_groups(groups);
+	return sealed_before(groups) ?: groups;
 }
 
 static noinline __flatten bool free_groups(unsigned int nr, const struct group_info *groups)

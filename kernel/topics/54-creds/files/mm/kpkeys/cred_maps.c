@@ -130,12 +130,14 @@ static __always_inline unsigned int units_of_map(u32 nr)
 			    KPKEYS_LIST_UNIT);
 }
 
+/* One that somebody is about to free may be found again. */
 static __always_inline bool was_made(const struct uid_gid_map *map)
 {
 	unsigned int nr, end = kpkeys_nr_list_chunks() * KPKEYS_LIST_UNITS;
 
 	for (nr = 0; nr < end; nr++)
-		if (READ_ONCE(kpkeys_list_state(nr)->owner) == kpkeys_owner_of_map(map))
+		if ((READ_ONCE(kpkeys_list_state(nr)->owner) & ~KPKEYS_LIST_GONE) ==
+		    kpkeys_owner_of_map(map))
 			return true;
 	return false;
 }
