@@ -38,9 +38,6 @@ static noinline __flatten int override_by_sealed(const struct cred *new)
 	return ret;
 }
 
-/* Beside the number of a slot: what the groups were was not sealed. */
-#define LOST	BIT(30)
-
 static noinline __flatten int seal_override(unsigned int chunk, struct cred *new)
 {
 	struct kpkeys_record *record;
@@ -60,7 +57,7 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	sealed = kpkeys_cred_copy(nr, new, &have_groups);
 	kpkeys_cred_seal(sealed, 1, record->real);
 	if (!push(record, sealed))
-		return have_groups ? nr : nr | LOST;
+		return have_groups ? nr : nr | KPKEYS_GROWN;
 	kpkeys_sealed_release(nr);
 	return -ENOSPC;
 }
@@ -90,10 +87,10 @@ static int override_somewhere(struct cred *new)
 			return -ENOMEM;
 		nr = seal_override(chunk, new);
 	} while (nr == -EAGAIN);
-	if (nr > 0 && nr & LOST)
+	if (nr > 0 && nr & KPKEYS_GROWN)
 		kpkeys_refuse_quietly("use as credentials", "groups that are not sealed", new);
 	if (nr > 0)
-		new->slot = nr & ~LOST;
+		new->slot = nr & ~KPKEYS_GROWN;
 	return min(nr, 0);
 }
 

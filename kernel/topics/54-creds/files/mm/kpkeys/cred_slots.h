@@ -21,7 +21,7 @@
 #define KPKEYS_CRED_DEPTH	24
 #define KPKEYS_STACK_BITS	12
 
-/* Beside the number of what was sealed: it is more than is allowed, and audit let it pass. */
+/* Beside the number of what was sealed: it was to be more than is allowed. */
 #define KPKEYS_GROWN		BIT(30)
 
 /**
