@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "attacks/attack.h"
+#include "attacks/objects.h"
 #include "attacks/rooted.h"
 #include "files.h"
 #include "kpkeys.h"
@@ -88,6 +89,7 @@ static void become_attacker(bool keep_capabilities)
 static void attacker(const struct attack *attack)
 {
 	setpgid(0, 0);
+	run_on_any_cpu();
 	alarm(ATTACK_SECONDS);
 	if (attack->needs & NEEDS_VICTIM)
 		victim_start();
@@ -342,6 +344,8 @@ int main(int argc, char **argv)
 	kpkeys_mode(mode, sizeof(mode));
 	kpkeys_backend(backend, sizeof(backend));
 	result_json("{\"mode\": \"%s\", \"backend\": \"%s\"}", mode, backend);
+	/* An attack may leave another CPU to itself for ever. */
+	stay_on_cpu(0);
 	wait_for_clock();
 	if (argc > 1)
 		run_named(argc - 1, argv + 1);

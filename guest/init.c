@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +161,16 @@ static int wait_for_job(pid_t job)
 	return result;
 }
 
+/* A job may leave another CPU to itself for ever, and its end has to be told. */
+static void stay_on_first_cpu(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 static int run(char *job, int results)
 {
 	char number[16];
@@ -171,6 +182,7 @@ static int run(char *job, int results)
 	pid = fork();
 	if (!pid)
 		run_job(job);
+	stay_on_first_cpu();
 	return wait_for_job(pid);
 }
 

@@ -257,6 +257,14 @@ void stay_on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
+void run_on_any_cpu(void)
+{
+	cpu_set_t cpus;
+
+	memset(&cpus, 0xff, sizeof(cpus));
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
 bool is_protected(void)
 {
 	return !corrupt_command("register") && corrupt_answer("shut");

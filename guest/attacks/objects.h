@@ -108,6 +108,7 @@ uint64_t now_ms(void);
 
 /* Tables and lists of this CPU only. */
 void stay_on_cpu(int cpu);
+void run_on_any_cpu(void);
 
 /* Is there a register that protects? */
 bool is_protected(void);
