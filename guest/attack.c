@@ -107,6 +107,8 @@ static void attacker(const struct attack *attack)
 		root_file_create();
 	if (attack->needs & NEEDS_GROUPS)
 		groups_start();
+	if (attack->needs & NEEDS_SERVICE)
+		service_start();
 	become_attacker(attack->needs & NEEDS_CAPS);
 	attack->run();
 	_exit(0);

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "corrupt.h"
 
@@ -33,6 +34,7 @@ enum {
 	NEEDS_CAPS	= 64,	/* keep root's capabilities, as some servers do */
 	NEEDS_FILE	= 128,	/* create a file of root's that nobody else may open */
 	NEEDS_GROUPS	= 256,	/* start a root process that has lists of groups made */
+	NEEDS_SERVICE	= 512,	/* start a root process in a user namespace that has root */
 };
 
 struct attack {
@@ -153,5 +155,9 @@ void hotplug_cpu(bool online);
 /* helper.c: a root process whose children all give themselves root's group alone, and stay */
 void groups_start(void);
 void groups_take(void);
+
+/* helper.c: a root process in a user namespace of its own that has ID 0, and that alone */
+void service_start(void);
+pid_t service_pid(void);
 
 #endif

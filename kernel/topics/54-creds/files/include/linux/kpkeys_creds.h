@@ -14,6 +14,7 @@
 #define _LINUX_KPKEYS_CREDS_H
 
 #include <linux/kpkeys.h>
+#include <linux/uidgid_types.h>
 
 struct cred;
 struct group_info;
@@ -35,13 +36,25 @@ static __always_inline bool kpkeys_creds_enabled(void) { return false; }
 static inline void kpkeys_creds_init(void) { }
 #endif
 
+/**
+ * enum kpkeys_commit - what credentials are committed for
+ * @KPKEYS_COMMIT: the task asks for them, or for a user namespace of its own
+ * @KPKEYS_COMMIT_EXEC: a program, whose file may grant more than the task has
+ * @KPKEYS_COMMIT_NSSET: a user namespace that there is
+ */
+enum kpkeys_commit {
+	KPKEYS_COMMIT,
+	KPKEYS_COMMIT_EXEC,
+	KPKEYS_COMMIT_NSSET,
+};
+
 /* Nobody calls these where credentials are not sealed. */
 const struct cred *__kpkeys_current_cred(void);
 const struct cred *__kpkeys_current_real_cred(void);
 const struct cred *__kpkeys_task_cred(const struct task_struct *task);
 const struct cred *__kpkeys_task_real_cred(const struct task_struct *task);
 int __kpkeys_fork_creds(struct task_struct *child, struct cred *new);
-int __kpkeys_commit_creds(struct cred *new, bool exec);
+int __kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how);
 const struct cred *__kpkeys_override_creds(const struct cred *new);
 const struct cred *__kpkeys_revert_creds(const struct cred *old);
 void __kpkeys_switch_creds(const struct task_struct *next);
@@ -53,10 +66,12 @@ struct group_info *__kpkeys_sealed_groups(struct group_info *groups);
 bool __kpkeys_free_groups(struct group_info *groups);
 
 /* Nor are these defined without user namespaces. */
-struct uid_gid_map *__kpkeys_sealed_map(struct uid_gid_map *map);
-int __kpkeys_seal_map(struct user_namespace *ns, const struct uid_gid_map *map, bool gids);
-int __kpkeys_new_user_ns(const struct user_namespace *ns);
-void __kpkeys_drop_maps(const struct user_namespace *ns);
+struct user_namespace *__kpkeys_ns_parent(const struct user_namespace *ns);
+kuid_t __kpkeys_ns_owner(const struct user_namespace *ns);
+struct uid_gid_map *__kpkeys_sealed_map(struct user_namespace *ns, bool gids);
+int __kpkeys_seal_map(const struct user_namespace *ns, const struct uid_gid_map *map, bool gids);
+int __kpkeys_make_user_ns(struct user_namespace *ns);
+void __kpkeys_drop_user_ns(const struct user_namespace *ns);
 
 /**
  * kpkeys_current_cred - the current task's subjective credentials, where they are sealed
@@ -103,13 +118,13 @@ static inline int kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 /**
  * kpkeys_commit_creds - seal credentials, and put them in force
  * @new: what was prepared
- * @exec: for a program, whose file may grant more
+ * @how: what for
  *
  * Return: 0, or -errno: what was in force is, and who asked for others is killed.
  */
-static inline int kpkeys_commit_creds(struct cred *new, bool exec)
+static inline int kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how)
 {
-	return kpkeys_creds_enabled() ? __kpkeys_commit_creds(new, exec) : 0;
+	return kpkeys_creds_enabled() ? __kpkeys_commit_creds(new, how) : 0;
 }
 
 /**
@@ -214,16 +229,39 @@ static inline bool kpkeys_free_groups(struct group_info *groups)
 	return !kpkeys_creds_enabled() || __kpkeys_free_groups(groups);
 }
 
-/**
- * kpkeys_sealed_map - what a map of IDs says
- * @map: of which namespace, and for which IDs
- *
- * Return: its sealed copy, or @map where nothing is sealed.
- */
-static inline struct uid_gid_map *kpkeys_sealed_map(struct uid_gid_map *map)
+/* Without user namespaces there is the first one alone. */
+static __always_inline bool kpkeys_knows_user_ns(void)
 {
-	return kpkeys_creds_enabled() ? __kpkeys_sealed_map(map) : map;
+	return IS_ENABLED(CONFIG_USER_NS) && kpkeys_creds_enabled();
 }
+
+/**
+ * kpkeys_ns_parent - what is above a user namespace
+ * @ns: not the first one
+ */
+#define kpkeys_ns_parent(ns)						\
+	(kpkeys_knows_user_ns() ? __kpkeys_ns_parent(ns) : (ns)->parent)
+
+/**
+ * kpkeys_ns_owner - who made a user namespace
+ * @ns: not the first one
+ */
+#define kpkeys_ns_owner(ns)						\
+	(kpkeys_knows_user_ns() ? __kpkeys_ns_owner(ns) : (ns)->owner)
+
+/**
+ * kpkeys_uid_map - which users a user namespace has
+ * @ns: which
+ */
+#define kpkeys_uid_map(ns)						\
+	(kpkeys_knows_user_ns() ? __kpkeys_sealed_map(ns, false) : &(ns)->uid_map)
+
+/**
+ * kpkeys_gid_map - which groups a user namespace has
+ * @ns: which
+ */
+#define kpkeys_gid_map(ns)						\
+	(kpkeys_knows_user_ns() ? __kpkeys_sealed_map(ns, true) : &(ns)->gid_map)
 
 /**
  * kpkeys_seal_map - have a map sealed, ahead of having it in force
@@ -233,31 +271,31 @@ static inline struct uid_gid_map *kpkeys_sealed_map(struct uid_gid_map *map)
  *
  * Return: 0 or -errno.
  */
-static inline int kpkeys_seal_map(struct user_namespace *ns, const struct uid_gid_map *map,
+static inline int kpkeys_seal_map(const struct user_namespace *ns, const struct uid_gid_map *map,
 				  bool gids)
 {
 	return kpkeys_creds_enabled() ? __kpkeys_seal_map(ns, map, gids) : 0;
 }
 
 /**
- * kpkeys_new_user_ns - may this be a new namespace?
+ * kpkeys_make_user_ns - note who makes a namespace, and above which
  * @ns: memory that ordinary counts say is free
  *
  * Return: 0 or -errno.
  */
-static inline int kpkeys_new_user_ns(const struct user_namespace *ns)
+static inline int kpkeys_make_user_ns(struct user_namespace *ns)
 {
-	return kpkeys_creds_enabled() ? __kpkeys_new_user_ns(ns) : 0;
+	return kpkeys_creds_enabled() ? __kpkeys_make_user_ns(ns) : 0;
 }
 
 /**
- * kpkeys_drop_maps - a namespace has no IDs any more
+ * kpkeys_drop_user_ns - a namespace goes
  * @ns: which
  */
-static inline void kpkeys_drop_maps(const struct user_namespace *ns)
+static inline void kpkeys_drop_user_ns(const struct user_namespace *ns)
 {
 	if (kpkeys_creds_enabled())
-		__kpkeys_drop_maps(ns);
+		__kpkeys_drop_user_ns(ns);
 }
 
 #endif /* _LINUX_KPKEYS_CREDS_H */

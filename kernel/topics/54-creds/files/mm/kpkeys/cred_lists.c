@@ -80,11 +80,11 @@ static noinline __flatten int seal_groups(unsigned int chunk, void *data)
 	nr_groups = READ_ONCE(groups->ngroups);
 	if (nr_groups > KPKEYS_MAX_GROUPS)
 		return -EINVAL;
-	nr = kpkeys_list_take(chunk, kpkeys_groups_units(nr_groups));
+	nr = kpkeys_list_take(chunk, kpkeys_groups_units(nr_groups), false);
 	if (!nr)
 		return -EAGAIN;
 	fill_groups(&kpkeys_list(nr)->groups, groups, nr, nr_groups);
-	kpkeys_list_publish(nr, (unsigned long)groups & ~(KPKEYS_LIST_GONE | KPKEYS_LIST_MAP));
+	kpkeys_list_publish(nr, (unsigned long)groups & ~(KPKEYS_LIST_GONE | KPKEYS_LIST_KINDS));
 	return nr;
 }
 
@@ -142,7 +142,7 @@ static noinline __flatten bool free_groups(unsigned int nr, const struct group_i
 	guard(kpkeys_guarded)();
 	kpkeys_reread(nr);
 	kpkeys_reread(groups);
-	return !((unsigned long)groups & (KPKEYS_LIST_GONE | KPKEYS_LIST_MAP)) &&
+	return !((unsigned long)groups & (KPKEYS_LIST_GONE | KPKEYS_LIST_KINDS)) &&
 	       kpkeys_list_leave(nr, (unsigned long)groups);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sealed lists: groups of credentials, and maps of IDs of user namespaces. They are
- * units of chunks that hold nothing else.
+ * Sealed lists: groups of credentials, user namespaces, and maps of IDs of these. They
+ * are units of chunks that hold nothing else.
  *
  * What a list says is any number. So what is known of it is not beside it, but in
  * front of all lists of its chunk.
@@ -21,32 +21,53 @@
 #define KPKEYS_LIST_UNITS	(KPKEYS_CHUNK_SIZE / KPKEYS_LIST_UNIT)
 #define KPKEYS_LIST_CHUNKS	1024
 
-/* Beside the owner of a list: it is gone. And: it is a map. */
+/* Beside the owner of a list: it is gone. And: a map, which has no other; a namespace. */
 #define KPKEYS_LIST_GONE	1UL
 #define KPKEYS_LIST_MAP		2UL
+#define KPKEYS_LIST_NS		4UL
+#define KPKEYS_LIST_KINDS	(KPKEYS_LIST_MAP | KPKEYS_LIST_NS)
+
+/**
+ * struct kpkeys_user_ns - what is known of a user namespace
+ * @parent: the one above it
+ * @owner: who made it
+ * @above: number of what is known of @parent; 0 for the first namespace
+ * @map: of its sealed maps of users and of groups; 0 while there is none
+ */
+struct kpkeys_user_ns {
+	struct user_namespace	*parent;
+	kuid_t			owner;
+	unsigned int		above;
+	unsigned int		map[2];
+};
 
 /**
  * struct kpkeys_list - a sealed list
  * @groups: a copy of one
  * @map: or of that; more extents than it has places for are behind it
+ * @ns: or what is known of a user namespace
  */
 struct kpkeys_list {
 	union {
 		struct group_info	groups;
 		struct uid_gid_map	map;
+		struct kpkeys_user_ns	ns;
 	};
 } __aligned(KPKEYS_LIST_UNIT);
 
 /**
  * struct kpkeys_list_state - what is known of a list, by its first unit
  * @owner: what it was copied from, with KPKEYS_LIST_*; 0 for no list
- * @users: its owner, and sealed credentials that name it; of who counts to 0 it is freed
+ * @users: its owner, and sealed credentials that name it; of who counts to 0 it is freed.
+ *	Of a namespace those below it, too, and it waits for who looks for such
  * @units: how many it has
+ * @is_ns: is it a namespace? Who has a share in it reads that ahead of giving it up
  */
 struct kpkeys_list_state {
 	unsigned long	owner;
 	atomic_long_t	users;
-	unsigned long	units;
+	unsigned int	units;
+	bool		is_ns;
 };
 
 /**
@@ -76,7 +97,7 @@ struct kpkeys_list_chunk {
 /**
  * struct kpkeys_cred_lists - where the lists are; pages with KPKEYS_PKEY_STATE
  * @nr_chunks: chunks in use
- * @busy: bit 0: somebody looks whether a map has been made before
+ * @busy: bit 0: somebody looks at all namespaces
  * @chunk: their addresses
  * @nr_free: free units of each
  */
@@ -137,7 +158,7 @@ static __always_inline bool kpkeys_is_list(unsigned int nr, const struct group_i
 {
 	unsigned long owner = kpkeys_list_owner(nr);
 
-	return owner && !(owner & KPKEYS_LIST_MAP) && &kpkeys_list(nr)->groups == groups;
+	return owner && !(owner & KPKEYS_LIST_KINDS) && &kpkeys_list(nr)->groups == groups;
 }
 
 static __always_inline bool kpkeys_are_sealed(const struct group_info *groups)
@@ -145,16 +166,25 @@ static __always_inline bool kpkeys_are_sealed(const struct group_info *groups)
 	return groups && kpkeys_is_list(READ_ONCE(groups->slot), groups);
 }
 
-static __always_inline unsigned long kpkeys_owner_of_map(const struct uid_gid_map *map)
+static __always_inline unsigned long kpkeys_owner_of_ns(const struct user_namespace *ns)
 {
-	return (unsigned long)map | KPKEYS_LIST_MAP;
+	return (unsigned long)ns | KPKEYS_LIST_NS;
 }
 
-static __always_inline struct kpkeys_list *kpkeys_list_of_map(const struct uid_gid_map *map)
+/* Return: of what is known of a namespace; 0 for the first one, and for none. */
+static __always_inline unsigned int kpkeys_ns_number(const struct user_namespace *ns)
 {
-	unsigned int nr = READ_ONCE(map->slot);
+	unsigned int nr = READ_ONCE(ns->slot);
 
-	return kpkeys_list_owner(nr) == kpkeys_owner_of_map(map) ? kpkeys_list(nr) : NULL;
+	return kpkeys_list_owner(nr) == kpkeys_owner_of_ns(ns) ? nr : 0;
+}
+
+/* Of a namespace whose number is known. */
+static __always_inline struct uid_gid_map *kpkeys_map_of(unsigned int ns, bool gids)
+{
+	unsigned int nr = ns ? READ_ONCE(kpkeys_list(ns)->ns.map[gids]) : 0;
+
+	return kpkeys_list_owner(nr) == KPKEYS_LIST_MAP ? &kpkeys_list(nr)->map : NULL;
 }
 
 /* ---- in sections ---- */
@@ -189,7 +219,8 @@ static __always_inline unsigned int kpkeys_list_claim(unsigned int chunk, unsign
  *
  * Return: its number, or 0 if there is no room.
  */
-static __always_inline unsigned int kpkeys_list_take(unsigned int chunk, unsigned int units)
+static __always_inline unsigned int kpkeys_list_take(unsigned int chunk, unsigned int units,
+						     bool is_ns)
 {
 	unsigned int nr;
 
@@ -200,6 +231,7 @@ static __always_inline unsigned int kpkeys_list_take(unsigned int chunk, unsigne
 		return 0;
 	atomic_sub(units, &kpkeys_cred_lists.nr_free[chunk]);
 	kpkeys_list_state(nr)->units = units;
+	kpkeys_list_state(nr)->is_ns = is_ns;
 	/* Who counts himself sees that it has no owner yet. */
 	atomic_long_set_release(&kpkeys_list_state(nr)->users, 1);
 	return nr;
@@ -218,14 +250,19 @@ static __always_inline void kpkeys_list_free(unsigned int nr)
 	unsigned int units = state->units;
 
 	WRITE_ONCE(state->owner, 0);
+	/* Who reads what is cleared sees that it has no owner. */
+	smp_wmb();
 	kpkeys_clear_words(kpkeys_list(nr), units * KPKEYS_LIST_UNIT);
 	kpkeys_list_give(nr, units);
 	atomic_add(units, &kpkeys_cred_lists.nr_free[nr / KPKEYS_LIST_UNITS]);
 }
 
+/* What is known of a namespace somebody else frees. */
 static __always_inline void kpkeys_list_put(unsigned int nr)
 {
-	if (atomic_long_dec_and_test(&kpkeys_list_state(nr)->users))
+	bool is_ns = READ_ONCE(kpkeys_list_state(nr)->is_ns);
+
+	if (atomic_long_dec_and_test(&kpkeys_list_state(nr)->users) && !is_ns)
 		kpkeys_list_free(nr);
 }
 
@@ -242,6 +279,33 @@ static __always_inline bool kpkeys_list_hold(const struct group_info *groups)
 		return true;
 	kpkeys_list_put(nr);
 	return false;
+}
+
+/* By its number. */
+static __always_inline void kpkeys_ns_drop(unsigned int ns)
+{
+	if (ns)
+		atomic_long_dec_return_release(&kpkeys_list_state(ns)->users);
+}
+
+/* Return: whether it is known; the first one has no number. */
+static __always_inline bool kpkeys_ns_hold(const struct user_namespace *ns, unsigned int *number)
+{
+	unsigned int nr;
+
+	*number = 0;
+	if (ns == &init_user_ns)
+		return true;
+	nr = kpkeys_ns_number(ns);
+	if (!nr || !atomic_long_inc_not_zero(&kpkeys_list_state(nr)->users))
+		return false;
+	/* It may have gone, and a list have come. */
+	if (kpkeys_list_owner(nr) != kpkeys_owner_of_ns(ns)) {
+		kpkeys_list_put(nr);
+		return false;
+	}
+	*number = nr;
+	return true;
 }
 
 static __always_inline void kpkeys_list_drop(const struct group_info *groups)
@@ -266,29 +330,29 @@ kpkeys_extents_of(const struct uid_gid_map *map)
 	return map->nr_extents > UID_GID_MAP_MAX_BASE_EXTENTS ? (void *)(map + 1) : map->extent;
 }
 
-/* Does a copy have these IDs of the machine, side by side? */
-static __always_inline bool kpkeys_map_has(const struct uid_gid_map *map, u32 first, u32 count)
+/* Does an extent of a copy have these IDs of the machine, side by side? */
+static __always_inline bool kpkeys_extent_has(const struct uid_gid_extent *extent, u32 first,
+					      u32 count)
 {
-	const struct uid_gid_extent *extent;
-	u32 i, at;
+	u32 at = first - extent->lower_first;
 
-	/* Found again each time: sections have no registers to spare. */
-	OPTIMIZER_HIDE_VAR(map);
-	extent = kpkeys_extents_of(map);
-	for (i = 0; i < map->nr_extents && i < UID_GID_MAP_MAX_EXTENTS; i++, extent++) {
-		at = first - extent->lower_first;
-		if (count && at < extent->count && count <= extent->count - at)
-			return true;
-	}
-	return false;
+	return count && at < extent->count && count <= extent->count - at;
 }
 
-/* Does a namespace? Its map stays while credentials in force name it. */
-static __always_inline bool kpkeys_map_gives(const struct uid_gid_map *map, u32 first, u32 count)
+/* Does a namespace that credentials in force name have an ID? */
+static __always_inline bool kpkeys_map_gives(unsigned int ns, bool gids, u32 id)
 {
-	const struct kpkeys_list *list = kpkeys_list_of_map(map);
+	const struct uid_gid_map *map = kpkeys_map_of(ns, gids);
+	const struct uid_gid_extent *extent;
+	u32 i;
 
-	return list && kpkeys_map_has(&list->map, first, count);
+	if (!map)
+		return false;
+	extent = kpkeys_extents_of(map);
+	for (i = 0; i < map->nr_extents && i < UID_GID_MAP_MAX_EXTENTS; i++, extent++)
+		if (kpkeys_extent_has(extent, id, 1))
+			return true;
+	return false;
 }
 
 extern struct mutex kpkeys_list_lock;

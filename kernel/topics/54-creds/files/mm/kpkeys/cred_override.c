@@ -42,7 +42,7 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 {
 	struct kpkeys_record *record;
 	const struct cred *sealed;
-	bool have_groups;
+	bool is_complete;
 	unsigned int nr;
 
 	guard(kpkeys_guarded)();
@@ -54,10 +54,10 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	sealed = kpkeys_cred_copy(nr, new, &have_groups);
+	sealed = kpkeys_cred_copy(nr, new, &is_complete);
 	kpkeys_cred_seal(sealed, 1, record->real);
 	if (!push(record, sealed))
-		return have_groups ? nr : nr | KPKEYS_GROWN;
+		return is_complete ? nr : nr | KPKEYS_GROWN;
 	kpkeys_sealed_release(nr);
 	return -ENOSPC;
 }
@@ -88,7 +88,8 @@ static int override_somewhere(struct cred *new)
 		nr = seal_override(chunk, new);
 	} while (nr == -EAGAIN);
 	if (nr > 0 && nr & KPKEYS_GROWN)
-		kpkeys_refuse_quietly("use as credentials", "groups that are not sealed", new);
+		kpkeys_refuse_quietly("use as credentials",
+				      "groups or a namespace that are not sealed", new);
 	if (nr > 0)
 		new->slot = nr & ~KPKEYS_GROWN;
 	return min(nr, 0);

@@ -12,17 +12,19 @@
 
 #include "cred_lists.h"
 
+/* Linux makes no more of them, one in another. */
+#define KPKEYS_NS_DEPTH	33
+
 static __always_inline bool kpkeys_cred_can(const struct cred *cred, int cap)
 {
 	return cap_raised(cred->cap_effective, cap);
 }
 
 /* In a namespace of its own, anybody has all capabilities, over the IDs that it has. */
-static __always_inline bool kpkeys_cred_gives(const struct cred *cred, int cap,
-					      const struct uid_gid_map *map, u32 id)
+static __always_inline bool kpkeys_cred_gives(const struct cred *cred, bool gids, u32 id)
 {
-	return kpkeys_cred_can(cred, cap) && cred->user_ns != &init_user_ns &&
-	       kpkeys_map_gives(map, id, 1);
+	return kpkeys_cred_can(cred, gids ? CAP_SETGID : CAP_SETUID) &&
+	       kpkeys_map_gives(cred->ns_slot, gids, id);
 }
 
 static __always_inline bool kpkeys_cred_rules(const struct cred *cred, int cap)
@@ -35,7 +37,7 @@ static __always_inline bool kpkeys_may_have_uid(const struct cred *old, kuid_t i
 	return uid_eq(id, old->uid) || uid_eq(id, old->euid) ||
 	       uid_eq(id, old->suid) || uid_eq(id, old->fsuid) ||
 	       kpkeys_cred_rules(old, CAP_SETUID) ||
-	       kpkeys_cred_gives(old, CAP_SETUID, &old->user_ns->uid_map, __kuid_val(id));
+	       kpkeys_cred_gives(old, false, __kuid_val(id));
 }
 
 static __always_inline bool kpkeys_may_have_gid(const struct cred *old, kgid_t id)
@@ -43,7 +45,7 @@ static __always_inline bool kpkeys_may_have_gid(const struct cred *old, kgid_t i
 	return gid_eq(id, old->gid) || gid_eq(id, old->egid) ||
 	       gid_eq(id, old->sgid) || gid_eq(id, old->fsgid) ||
 	       kpkeys_cred_rules(old, CAP_SETGID) ||
-	       kpkeys_cred_gives(old, CAP_SETGID, &old->user_ns->gid_map, __kgid_val(id));
+	       kpkeys_cred_gives(old, true, __kgid_val(id));
 }
 
 /* Sealed lists. */
@@ -96,11 +98,18 @@ static __always_inline bool kpkeys_same_ids(const struct cred *one, const struct
 	       one->group_info == other->group_info;
 }
 
-/* A namespace grants all capabilities in itself, so never the first one. */
+/* A namespace grants all capabilities in itself. A task gets into one that it has made. */
+static __always_inline bool kpkeys_has_made(const struct cred *old, const struct cred *new)
+{
+	const struct kpkeys_user_ns *ns = &kpkeys_list(new->ns_slot)->ns;
+
+	return new->ns_slot && ns->parent == old->user_ns && uid_eq(ns->owner, old->euid);
+}
+
 static __always_inline bool kpkeys_may_have_rights(const struct cred *old, const struct cred *new)
 {
 	return new->user_ns == old->user_ns ? kpkeys_may_have_caps(old, new) :
-					      new->user_ns != &init_user_ns;
+					      kpkeys_has_made(old, new);
 }
 
 static __always_inline bool kpkeys_may_commit(const struct cred *old, const struct cred *new)
@@ -112,6 +121,26 @@ static __always_inline bool kpkeys_may_commit(const struct cred *old, const stru
 static __always_inline bool kpkeys_may_fork(const struct cred *old, const struct cred *new)
 {
 	return kpkeys_same_ids(old, new) && kpkeys_may_have_rights(old, new);
+}
+
+/*
+ * Into a namespace below one's own goes who may do everything there: by a capability in
+ * his own, or because he made it, or one that it is in.
+ */
+static __always_inline bool kpkeys_may_enter(const struct cred *old, const struct cred *new)
+{
+	const struct kpkeys_user_ns *ns;
+	unsigned int nr = new->ns_slot, depth;
+
+	if (!kpkeys_same_ids(old, new))
+		return false;
+	for (depth = 0; nr && depth <= KPKEYS_NS_DEPTH; depth++) {
+		ns = &kpkeys_list(nr)->ns;
+		if (ns->parent == old->user_ns)
+			return uid_eq(ns->owner, old->euid) || kpkeys_cred_can(old, CAP_SYS_ADMIN);
+		nr = ns->above;
+	}
+	return false;
 }
 
 /* What no file grants: what the task could not have a program gain. */

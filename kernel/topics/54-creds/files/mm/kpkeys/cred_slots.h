@@ -274,15 +274,26 @@ static __always_inline bool kpkeys_cred_hold(const struct cred *cred)
 static __always_inline void kpkeys_sealed_release(unsigned int nr)
 {
 	kpkeys_list_drop(kpkeys_cred_slot(nr)->cred.group_info);
+	kpkeys_ns_drop(kpkeys_cred_slot(nr)->cred.ns_slot);
 	kpkeys_cred_release(nr);
 }
 
+/* In a namespace that nobody knows they do nothing. */
+static __always_inline void kpkeys_cred_disown(struct cred *cred)
+{
+	WRITE_ONCE(cred->user_ns, &init_user_ns);
+	WRITE_ONCE(cred->cap_inheritable.val, 0);
+	WRITE_ONCE(cred->cap_permitted.val, 0);
+	WRITE_ONCE(cred->cap_effective.val, 0);
+	WRITE_ONCE(cred->cap_ambient.val, 0);
+}
+
 /*
- * Nobody takes them for sealed yet. Their groups were sealed before, or they have none:
- * what holds then is for the caller to say.
+ * Nobody takes them for sealed yet. Their groups were sealed before, or they have none,
+ * and their namespace is known, or not: what holds then is for the caller to say.
  */
 static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cred *prepared,
-						     bool *have_groups)
+						     bool *is_complete)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot(nr);
 
@@ -291,9 +302,14 @@ static __always_inline struct cred *kpkeys_cred_copy(unsigned int nr, struct cre
 	kpkeys_copy_words(&slot->cred, prepared, sizeof(struct cred));
 	WRITE_ONCE(slot->cred.counts, prepared);
 	WRITE_ONCE(slot->cred.slot, nr);
-	*have_groups = kpkeys_list_hold(slot->cred.group_info);
-	if (!*have_groups && kpkeys_state.mode != KPKEYS_AUDIT)
+	*is_complete = kpkeys_list_hold(slot->cred.group_info);
+	if (!*is_complete && kpkeys_state.mode != KPKEYS_AUDIT)
 		WRITE_ONCE(slot->cred.group_info, &kpkeys_no_groups);
+	if (kpkeys_ns_hold(slot->cred.user_ns, &slot->cred.ns_slot))
+		return &slot->cred;
+	*is_complete = false;
+	if (kpkeys_state.mode != KPKEYS_AUDIT)
+		kpkeys_cred_disown(&slot->cred);
 	return &slot->cred;
 }
 

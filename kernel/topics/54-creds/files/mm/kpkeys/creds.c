@@ -9,6 +9,7 @@
 #define pr_fmt(fmt) "kpkeys: " fmt
 
 #include <linux/array_size.h>
+#include <linux/cpu.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kpkeys_guarded.h>
@@ -18,6 +19,7 @@
 #include <linux/printk.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/smp.h>
 
 #include "cred_rules.h"
 #include "cred_slots.h"
@@ -197,10 +199,10 @@ static __always_inline int seal_if(bool (*may_have)(const struct cred *old,
 						    const struct cred *new),
 				   unsigned int nr, const struct cred *old, struct cred *new)
 {
-	bool have_groups, may;
-	const struct cred *sealed = kpkeys_cred_copy(nr, new, &have_groups);
+	bool is_complete, may;
+	const struct cred *sealed = kpkeys_cred_copy(nr, new, &is_complete);
 
-	may = have_groups && may_have(old, sealed);
+	may = is_complete && may_have(old, sealed);
 	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
 		kpkeys_sealed_release(nr);
 		return -EACCES;
@@ -383,15 +385,47 @@ static noinline __flatten bool free_at_once(unsigned int nr)
 	return free_sealed(nr);
 }
 
+/* On a CPU, or of one that is off. */
+static void free_waiting(void *numbers)
+{
+	unsigned int *number = numbers ?: this_cpu_ptr(waiting), i, nr;
+
+	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
+		nr = xchg(&number[i], 0);
+		if (nr)
+			free_at_once(nr);
+	}
+}
+
+/**
+ * kpkeys_free_waiting_creds - free sealed credentials at once that wait for a record to go
+ */
+void kpkeys_free_waiting_creds(void)
+{
+	unsigned int cpu;
+
+	guard(cpus_read_lock)();
+	on_each_cpu(free_waiting, NULL, true);
+	for_each_possible_cpu(cpu)
+		if (!cpu_online(cpu))
+			free_waiting(per_cpu(waiting, cpu));
+}
+
 /**
  * __kpkeys_exit_creds - a task's record goes
  * @task: whose
  */
 void __kpkeys_exit_creds(struct task_struct *task)
 {
+	bool dropped;
+
 	kpkeys_look_at_creds(task);
-	if (!drop_record(READ_ONCE(task->cred_slot), task, this_cpu_xchg(waiting[0], 0),
-			 this_cpu_xchg(waiting[1], 0)))
+	/* Who has them freed at once does not miss those that are on their way. */
+	scoped_guard(irqsave)
+		dropped = drop_record(READ_ONCE(task->cred_slot), task,
+				      this_cpu_xchg(waiting[0], 0),
+				      this_cpu_xchg(waiting[1], 0));
+	if (!dropped)
 		drop_wherever_it_is(task);
 	task->cred_slot = 0;
 }
@@ -433,7 +467,9 @@ bool __kpkeys_free_creds(struct cred *cred)
 /* ---- commit ---- */
 
 static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record *record,
-					struct cred *new, bool exec)
+					struct cred *new,
+					bool (*may_have)(const struct cred *old,
+							 const struct cred *new))
 {
 	const struct cred *sealed;
 	unsigned int nr;
@@ -444,8 +480,7 @@ static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	ret = exec ? seal_if(kpkeys_may_exec, nr, record->real, new) :
-		     seal_if(kpkeys_may_commit, nr, record->real, new);
+	ret = seal_if(may_have, nr, record->real, new);
 	if (ret < 0)
 		return ret;
 	sealed = &kpkeys_cred_slot(nr)->cred;
@@ -462,7 +497,7 @@ static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_own_record(), new, false);
+	return put_in_force(chunk, kpkeys_own_record(), new, kpkeys_may_commit);
 }
 
 static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
@@ -470,10 +505,30 @@ static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_own_record(), new, true);
+	return put_in_force(chunk, kpkeys_own_record(), new, kpkeys_may_exec);
 }
 
-static int commit_somewhere(struct cred *new, bool exec)
+static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_reread(chunk);
+	kpkeys_reread(new);
+	return put_in_force(chunk, kpkeys_own_record(), new, kpkeys_may_enter);
+}
+
+static int seal_for(enum kpkeys_commit how, unsigned int chunk, struct cred *new)
+{
+	switch (how) {
+	case KPKEYS_COMMIT_EXEC:
+		return seal_exec(chunk, new);
+	case KPKEYS_COMMIT_NSSET:
+		return seal_nsset(chunk, new);
+	default:
+		return seal_commit(chunk, new);
+	}
+}
+
+static int commit_somewhere(struct cred *new, enum kpkeys_commit how)
 {
 	int nr, chunk;
 
@@ -481,7 +536,7 @@ static int commit_somewhere(struct cred *new, bool exec)
 		chunk = kpkeys_find_cred_room(1);
 		if (chunk < 0)
 			return -ENOMEM;
-		nr = exec ? seal_exec(chunk, new) : seal_commit(chunk, new);
+		nr = seal_for(how, chunk, new);
 	} while (nr == -EAGAIN);
 	return nr;
 }
@@ -489,16 +544,16 @@ static int commit_somewhere(struct cred *new, bool exec)
 /**
  * __kpkeys_commit_creds - seal credentials, and put them in force
  * @new: what was prepared
- * @exec: for a program, whose file may grant more
+ * @how: what for
  *
  * Return: 0, or -errno: what was in force is, and who asked for others is killed.
  */
-int __kpkeys_commit_creds(struct cred *new, bool exec)
+int __kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how)
 {
 	int nr;
 
 	kpkeys_look_at_creds(current);
-	nr = report(commit_somewhere(new, exec), new, "credentials that are committed");
+	nr = report(commit_somewhere(new, how), new, "credentials that are committed");
 	if (nr < 0) {
 		/* It would go on with what it was to give up. */
 		force_sig(SIGKILL);
@@ -533,7 +588,7 @@ static noinline __flatten int __init first_record(unsigned int chunk, struct cre
 {
 	const struct cred *first;
 	unsigned int nr, cred;
-	bool have_groups;
+	bool is_complete;
 
 	guard(irqsave)();
 	guard(kpkeys_guarded)();
@@ -543,8 +598,8 @@ static noinline __flatten int __init first_record(unsigned int chunk, struct cre
 	cred = kpkeys_cred_claim(chunk);
 	if (!nr || !cred)
 		return -ENOMEM;
-	first = kpkeys_cred_copy(cred, prepared, &have_groups);
-	if (!have_groups)
+	first = kpkeys_cred_copy(cred, prepared, &is_complete);
+	if (!is_complete)
 		return -EINVAL;
 	kpkeys_cred_seal(first, 2, &kpkeys_nobody);
 	fill_record(nr, &init_task, first);

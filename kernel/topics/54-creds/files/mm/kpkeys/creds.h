@@ -11,6 +11,7 @@ void *kpkeys_creds_page(unsigned long nr);
 void kpkeys_creds_freeze(void);
 void kpkeys_creds_thaw(void);
 int kpkeys_grow_cred_lists(void);
+void kpkeys_free_waiting_creds(void);
 #else
 static inline void kpkeys_key_creds(void) { }
 static inline unsigned long kpkeys_creds_nr_pages(void) { return 0; }

@@ -3,7 +3,6 @@
 #include <linux/cred.h>
 #include <linux/kpkeys_test_compat.h>
 #include <linux/uaccess.h>
-#include <linux/unaligned.h>
 #include <linux/user_namespace.h>
 
 #include "cred_lists.h"
@@ -18,19 +17,21 @@ static struct user_namespace *make_ns(struct kunit *test)
 	struct user_namespace *ns = kunit_kzalloc(test, sizeof(*ns), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, ns);
+	KUNIT_ASSERT_EQ(test, kpkeys_make_user_ns(ns), 0);
 	return ns;
 }
 
 /* For tasks to be in, of one test each: some are when it is over, and the map stays. */
 static struct user_namespace namespaces[3];
 
-static struct user_namespace *own_ns(unsigned int i)
+static struct user_namespace *own_ns(struct kunit *test, unsigned int i)
 {
 	struct user_namespace *ns = &namespaces[i];
 
 	refcount_set(&ns->ns.KPKEYS_TEST_NS_COUNT, INT_MAX / 2);
 	ns->parent = &init_user_ns;
 	ns->level = 1;
+	KUNIT_ASSERT_EQ(test, kpkeys_make_user_ns(ns), 0);
 	return ns;
 }
 
@@ -67,7 +68,7 @@ static void test_map_is_a_copy(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, uid_eq(make_kuid(ns, 0), KUIDT_INIT(OTHER)));
 	KUNIT_EXPECT_FALSE(test, uid_valid(make_kuid(ns, 1)));
 	KUNIT_EXPECT_FALSE(test, gid_valid(make_kgid(ns, 0)));
-	kpkeys_drop_maps(ns);
+	kpkeys_drop_user_ns(ns);
 	KUNIT_EXPECT_FALSE(test, has(ns, OTHER));
 	kpkeys_test_expect_clean(test);
 }
@@ -79,10 +80,10 @@ static void test_nobody_stores_to_maps(struct kunit *test)
 	u32 value = 0;
 
 	KUNIT_ASSERT_EQ(test, seal_uids(ns, OTHER, 1), 0);
-	map = kpkeys_sealed_map(&ns->uid_map);
+	map = kpkeys_uid_map(ns);
 	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(&map->nr_extents, &value, sizeof(value)),
 			-EFAULT);
-	kpkeys_drop_maps(ns);
+	kpkeys_drop_user_ns(ns);
 }
 
 static void test_map_is_written_once(struct kunit *test)
@@ -90,30 +91,39 @@ static void test_map_is_written_once(struct kunit *test)
 	struct user_namespace *ns = make_ns(test);
 
 	KUNIT_EXPECT_EQ(test, seal_uids(ns, OTHER, 1), 0);
-	ns->uid_map.slot = 0;
 	KUNIT_EXPECT_EQ(test, seal_uids(ns, 0, 1), -EPERM);
-	kpkeys_drop_maps(ns);
+	kpkeys_drop_user_ns(ns);
+	KUNIT_EXPECT_EQ(test, seal_uids(ns, 0, 1), -EPERM);
+	KUNIT_EXPECT_EQ(test, kpkeys_make_user_ns(ns), 0);
 	KUNIT_EXPECT_EQ(test, seal_uids(ns, 0, 1), 0);
-	kpkeys_drop_maps(ns);
+	kpkeys_drop_user_ns(ns);
 }
 
-/* The number is another map's, that of a list of groups, or none's. */
+static unsigned int map_number(const struct user_namespace *ns)
+{
+	return kpkeys_list(ns->slot)->ns.map[0];
+}
+
+/* The number is another namespace's, that of a map, that of a list of groups, or none's. */
 static void test_maps_know_their_namespace(struct kunit *test)
 {
 	struct user_namespace *ns = make_ns(test), *other = make_ns(test);
-	u32 forged[3], i;
+	unsigned int own = ns->slot, i;
+	u32 forged[4];
 
 	KUNIT_ASSERT_EQ(test, seal_uids(other, 0, 10), 0);
-	forged[0] = other->uid_map.slot;
-	forged[1] = current_cred()->group_info->slot;
-	forged[2] = ~0U;
+	forged[0] = other->slot;
+	forged[1] = map_number(other);
+	forged[2] = current_cred()->group_info->slot;
+	forged[3] = ~0U;
 	for (i = 0; i < ARRAY_SIZE(forged); i++) {
-		ns->uid_map.slot = forged[i];
+		ns->slot = forged[i];
 		KUNIT_EXPECT_FALSE_MSG(test, has(ns, 0), "%u", i);
 	}
-	other->gid_map.slot = other->uid_map.slot;
+	ns->slot = own;
 	KUNIT_EXPECT_FALSE(test, gid_valid(make_kgid(other, 0)));
-	kpkeys_drop_maps(other);
+	kpkeys_drop_user_ns(other);
+	kpkeys_drop_user_ns(ns);
 }
 
 static void test_map_is_no_list_of_groups(struct kunit *test)
@@ -121,33 +131,22 @@ static void test_map_is_no_list_of_groups(struct kunit *test)
 	struct user_namespace *ns = make_ns(test);
 	struct uid_gid_map map = one_extent(0, 0, 1);
 	const struct group_info *groups;
+	unsigned int nr;
 
 	KUNIT_ASSERT_EQ(test, kpkeys_seal_map(ns, &map, false), 0);
-	groups = &kpkeys_list(ns->uid_map.slot)->groups;
-	KUNIT_EXPECT_FALSE(test, kpkeys_are_sealed(groups));
-	kpkeys_drop_maps(ns);
+	nr = map_number(ns);
+	KUNIT_EXPECT_FALSE(test, kpkeys_are_sealed(&kpkeys_list(nr)->groups));
+	kpkeys_drop_user_ns(ns);
+	KUNIT_ASSERT_EQ(test, kpkeys_make_user_ns(ns), 0);
 	/* Its number stands where that of the list would. */
 	map.extent[(offsetof(struct group_info, slot)) / sizeof(map.extent[0])] =
-		(struct uid_gid_extent) { ns->uid_map.slot, ns->uid_map.slot, ns->uid_map.slot };
+		(struct uid_gid_extent) { nr, nr, nr };
 	map.nr_extents = UID_GID_MAP_MAX_BASE_EXTENTS;
 	KUNIT_ASSERT_EQ(test, kpkeys_seal_map(ns, &map, false), 0);
-	groups = &kpkeys_list(ns->uid_map.slot)->groups;
-	KUNIT_EXPECT_EQ(test, groups->slot, ns->uid_map.slot);
+	groups = &kpkeys_list(map_number(ns))->groups;
+	KUNIT_EXPECT_EQ(test, groups->slot, map_number(ns));
 	KUNIT_EXPECT_FALSE(test, kpkeys_are_sealed(groups));
-	kpkeys_drop_maps(ns);
-}
-
-/* Its owner's address is that of a list with the mark of a map. */
-static void test_map_is_freed_as_no_list_of_groups(struct kunit *test)
-{
-	struct user_namespace *ns = make_ns(test);
-	struct group_info *forged = (void *)kpkeys_owner_of_map(&ns->uid_map);
-
-	KUNIT_ASSERT_EQ(test, seal_uids(ns, 0, 10), 0);
-	put_unaligned(ns->uid_map.slot, &forged->slot);
-	KUNIT_EXPECT_FALSE(test, kpkeys_free_groups(forged));
-	KUNIT_EXPECT_TRUE(test, has(ns, 0));
-	kpkeys_drop_maps(ns);
+	kpkeys_drop_user_ns(ns);
 }
 
 /* Whatever its maps say. */
@@ -190,7 +189,7 @@ static void test_long_maps(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, uid_eq(make_kuid(ns, MANY - 1), KUIDT_INIT(10)));
 	KUNIT_EXPECT_EQ(test, from_kuid(ns, KUIDT_INIT(20)), MANY - 2);
 	KUNIT_EXPECT_FALSE(test, has(ns, 11));
-	kpkeys_drop_maps(ns);
+	kpkeys_drop_user_ns(ns);
 	map.nr_extents = MANY + 1;
 	KUNIT_EXPECT_EQ(test, kpkeys_seal_map(ns, &map, false), -EINVAL);
 	kpkeys_test_expect_clean(test);
@@ -201,7 +200,7 @@ static void test_long_maps(struct kunit *test)
 struct writer {
 	struct user_namespace *ns, *own;
 	struct uid_gid_map map;
-	bool gids;
+	bool gids, is_weak;
 	int err;
 };
 
@@ -218,7 +217,7 @@ static void write_map(void *data)
 	new->egid = KGIDT_INIT(OTHER);
 	if (writer->own)
 		new->user_ns = get_user_ns(writer->own);
-	else
+	if (!writer->own || writer->is_weak)
 		new->cap_effective = CAP_EMPTY_SET;
 	commit_creds(new);
 	writer->err = kpkeys_seal_map(writer->ns, &writer->map, writer->gids);
@@ -230,7 +229,7 @@ static int write_by(struct kunit *test, struct user_namespace *own, bool gids,
 	struct writer writer = { .ns = make_ns(test), .own = own, .gids = gids, .map = map };
 
 	kpkeys_test_in_task(test, write_map, &writer);
-	kpkeys_drop_maps(writer.ns);
+	kpkeys_drop_user_ns(writer.ns);
 	return writer.err;
 }
 
@@ -252,7 +251,7 @@ static void test_users_have_their_own_ids(struct kunit *test)
 /* In a namespace that has 2000 to 2009 as 0 to 9. */
 static void test_namespaces_give_what_they_have(struct kunit *test)
 {
-	struct user_namespace *own = own_ns(0);
+	struct user_namespace *own = own_ns(test, 0);
 
 	KUNIT_ASSERT_EQ(test, seal_uids(own, 2000, 10), 0);
 	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 2000, 10)), 0);
@@ -265,13 +264,31 @@ static void test_namespaces_give_what_they_have(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 2005, 0)), -EPERM);
 	KUNIT_EXPECT_EQ(test, write_by(test, own, false, one_extent(0, 0, 1)), -EPERM);
 	KUNIT_EXPECT_EQ(test, write_by(test, own, true, one_extent(0, 2000, 1)), -EPERM);
-	kpkeys_drop_maps(own);
+	kpkeys_drop_user_ns(own);
+}
+
+/* To who has the capability there. */
+static void test_namespaces_give_by_capability(struct kunit *test)
+{
+	struct writer writer = {
+		.own = own_ns(test, 2), .ns = make_ns(test), .map = one_extent(0, 2000, 1),
+		.is_weak = true,
+	};
+
+	KUNIT_ASSERT_EQ(test, seal_uids(writer.own, 2000, 10), 0);
+	kpkeys_test_in_task(test, write_map, &writer);
+	KUNIT_EXPECT_EQ(test, writer.err, -EPERM);
+	writer.is_weak = false;
+	kpkeys_test_in_task(test, write_map, &writer);
+	KUNIT_EXPECT_EQ(test, writer.err, 0);
+	kpkeys_drop_user_ns(writer.ns);
+	kpkeys_drop_user_ns(writer.own);
 }
 
 /* IDs are looked for in both copies, so both are asked about. */
 static void test_both_copies_are_asked_about(struct kunit *test)
 {
-	struct user_namespace *own = own_ns(1);
+	struct user_namespace *own = own_ns(test, 1);
 	struct uid_gid_map map = { };
 
 	KUNIT_ASSERT_EQ(test, seal_uids(own, 10, 10 * MANY), 0);
@@ -279,38 +296,7 @@ static void test_both_copies_are_asked_about(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_by(test, own, false, map), 0);
 	map.reverse[7].lower_first = 0;
 	KUNIT_EXPECT_EQ(test, write_by(test, own, false, map), -EPERM);
-	kpkeys_drop_maps(own);
-}
-
-/* ---- namespaces that are freed while tasks are in them ---- */
-
-static void enter(void *data)
-{
-	struct writer *writer = data;
-	struct cred *new = prepare_creds();
-
-	new->user_ns = get_user_ns(writer->own);
-	commit_creds(new);
-	writer->err = kpkeys_new_user_ns(writer->own);
-}
-
-static void test_namespace_in_use_is_not_new(struct kunit *test)
-{
-	struct writer writer = { .own = own_ns(2) };
-	unsigned long before = kpkeys_test_violations();
-
-	kpkeys_test_in_task(test, enter, &writer);
-	KUNIT_EXPECT_EQ(test, writer.err, -ENOMEM);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
-}
-
-static void test_new_namespace_has_no_map(struct kunit *test)
-{
-	struct user_namespace *ns = make_ns(test);
-
-	KUNIT_ASSERT_EQ(test, seal_uids(ns, 0, 10), 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_new_user_ns(ns), 0);
-	KUNIT_EXPECT_FALSE(test, has(ns, 0));
+	kpkeys_drop_user_ns(own);
 }
 
 static struct kunit_case cases[] = {
@@ -319,14 +305,12 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(test_map_is_written_once),
 	KUNIT_CASE(test_maps_know_their_namespace),
 	KUNIT_CASE(test_map_is_no_list_of_groups),
-	KUNIT_CASE(test_map_is_freed_as_no_list_of_groups),
 	KUNIT_CASE(test_first_namespace_has_all),
 	KUNIT_CASE(test_long_maps),
 	KUNIT_CASE(test_users_have_their_own_ids),
 	KUNIT_CASE(test_namespaces_give_what_they_have),
+	KUNIT_CASE(test_namespaces_give_by_capability),
 	KUNIT_CASE(test_both_copies_are_asked_about),
-	KUNIT_CASE(test_namespace_in_use_is_not_new),
-	KUNIT_CASE(test_new_namespace_has_no_map),
 	{}
 };
 

