@@ -56,6 +56,13 @@ def test_espfix(case: Case, machinery: Machinery) -> None:
     assert _refers(case, machinery, "arch/x86/kernel/espfix_64.o", "kpkeys_ptp_alloc")
 
 
+@cases(Case("least-16bit", "a kernel with the product has 16-bit segments only if it asks for them", lane="least"))
+def test_16bit(case: Case, machinery: Machinery) -> None:
+    config = parse_config(machinery.built(case, ".config").read_text())
+    assert config["CONFIG_MODIFY_LDT_SYSCALL"] == "y"
+    assert "CONFIG_X86_16BIT" not in config
+
+
 @cases(Case("arm64-no-calls", "a guard finds its CPU's data without a call", machine=ARM64))
 def test_no_calls(case: Case, machinery: Machinery) -> None:
     assert not _refers(case, machinery, "vmlinux", "__kern_my_cpu_offset")
