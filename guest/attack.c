@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "attacks/attack.h"
-#include "attacks/objects.h"
 #include "attacks/rooted.h"
+#include "cpus.h"
 #include "files.h"
 #include "kpkeys.h"
 #include "results.h"

@@ -7,7 +7,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "files.h"
 #include "words.h"
 
@@ -161,16 +161,6 @@ static int wait_for_job(pid_t job)
 	return result;
 }
 
-/* A job may leave another CPU to itself for ever, and its end has to be told. */
-static void stay_on_first_cpu(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
 static int run(char *job, int results)
 {
 	char number[16];
@@ -182,7 +172,8 @@ static int run(char *job, int results)
 	pid = fork();
 	if (!pid)
 		run_job(job);
-	stay_on_first_cpu();
+	/* A job may leave another CPU to itself for ever, and its end has to be told. */
+	stay_on_cpu(0);
 	return wait_for_job(pid);
 }
 

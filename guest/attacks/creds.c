@@ -9,9 +9,6 @@
 #include "list.h"
 #include "objects.h"
 
-#define FIRST_NS	"init_user_ns"
-#define NS_SIZE		512	/* where in user_namespace its parent may be ... */
-#define NS_LEVEL	8	/* ... and what is behind that: int, then the owner */
 #define HIGH_LEVEL	1000
 
 /* ---- what others use, too ---- */

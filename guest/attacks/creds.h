@@ -18,6 +18,10 @@ struct task;
  */
 int end_program(struct task *task);
 
+#define FIRST_NS	"init_user_ns"
+#define NS_SIZE		512	/* where in user_namespace its parent may be ... */
+#define NS_LEVEL	8	/* ... and what is behind that: int, then the owner */
+
 /* Number of a task's record, behind its pointer to credentials. */
 #define RECORD_NUMBER	8
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -246,23 +245,6 @@ int put_on_free_list(uint64_t page, int order)
 	err = err ?: kwrite64(page + PAGE_LRU + 8, head);
 	err = err ?: kwrite64(freed + PAGE_LRU + 8, page + PAGE_LRU);
 	return err ?: kwrite64(head, page + PAGE_LRU);
-}
-
-void stay_on_cpu(int cpu)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
-void run_on_any_cpu(void)
-{
-	cpu_set_t cpus;
-
-	memset(&cpus, 0xff, sizeof(cpus));
-	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 bool is_protected(void)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cpus.h"	/* tables and lists of one CPU only */
+
 /* struct page; a table's struct ptdesc has its deposit where lru.prev is. */
 #define STRUCT_PAGE		64
 #define PAGE_FLAGS		0
@@ -105,10 +107,6 @@ int put_on_free_list(uint64_t page, int order);
 
 /* Since the machine started. */
 uint64_t now_ms(void);
-
-/* Tables and lists of this CPU only. */
-void stay_on_cpu(int cpu);
-void run_on_any_cpu(void);
 
 /* Is there a register that protects? */
 bool is_protected(void);

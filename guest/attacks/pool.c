@@ -4,7 +4,6 @@
  * can still write: whatever he puts there becomes a live page-table entry.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,15 +97,6 @@ static enum outcome use_page(volatile char *base, const struct page *ours, int f
 	return judge_secret(text, err);
 }
 
-static void pin_to_cpu(int cpu)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
 enum outcome pool_free_list(void)
 {
 	uint64_t words[PAGE_SIZE / sizeof(uint64_t)];
@@ -119,7 +109,7 @@ enum outcome pool_free_list(void)
 	if (!base)
 		return broken("no room");
 	(void)base[0];	/* from here on only tables of the lowest level */
-	pin_to_cpu(0);
+	stay_on_cpu(0);
 	state = ksymbol_cpu("kpkeys_cpu", 0);
 	if (state && !corrupt_command("register"))
 		on = corrupt_answer("shut");

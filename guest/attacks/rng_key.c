@@ -6,7 +6,6 @@
  * Other users of the generator may come between, so each has several tries.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
@@ -14,21 +13,13 @@
 
 #include "attack.h"
 #include "chacha.h"
+#include "cpus.h"
 #include "list.h"
 
 #define TRIES	50
 
 /* Gets the key from an address; 0 or -errno. */
 typedef int get_key(uint64_t addr, unsigned char key[CHACHA_KEY]);
-
-static void stay_on_one_cpu(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-}
 
 /* Secrets have a place of their own; without, the key is where its users are. */
 static uint64_t cpu_key(void)
@@ -73,7 +64,7 @@ static enum outcome foretell(get_key *get, uint64_t addr, const char *how)
 
 	if (!addr)
 		return broken("no key found");
-	stay_on_one_cpu();
+	stay_on_cpu(0);
 	for (i = 0; i < TRIES; i++) {
 		memset(key, 0, sizeof(key));
 		err = get(addr, key);

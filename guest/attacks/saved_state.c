@@ -5,7 +5,6 @@
  * at all. Each then writes a page-table entry and wins if that lands. Without
  * protection there is nothing to forge, and the entry lands anyway.
  */
-#include <sched.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,21 +12,13 @@
 #include <unistd.h>
 
 #include "attack.h"
+#include "cpus.h"
 #include "list.h"
 
 #define LEVEL_RAISED	1UL	/* first word of kpkeys_cpu: level 1, nothing else */
 #define MODE_AUDIT	1	/* first word of kpkeys_state */
 #define BUSY_SIZE	(16UL << 20)
 #define BUSY_ROUNDS	40
-
-static void run_on_cpu(int cpu)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(cpu, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-}
 
 #define FORMS		2	/* in which the register may be saved */
 
@@ -54,12 +45,12 @@ static int store_after_level_copy(const void *how, uint64_t slot, uint64_t value
 	uint64_t state = ksymbol_cpu("kpkeys_cpu", 0), old = 0;
 	int other = sysconf(_SC_NPROCESSORS_ONLN) > 1, err;
 
-	run_on_cpu(other);
+	stay_on_cpu(other);
 	if (state) {
 		old = kread64(state);
 		kwrite64(state, LEVEL_RAISED);
 	}
-	run_on_cpu(0);
+	stay_on_cpu(0);
 	err = plain_store(how, slot, value);
 	if (state && kread64(state) == LEVEL_RAISED)
 		kwrite64(state, old);
@@ -152,7 +143,7 @@ static int store_from_waiter(const void *how, uint64_t slot, uint64_t value)
 	int err, cpu;
 
 	register_values(saved);
-	run_on_cpu(0);
+	stay_on_cpu(0);
 	err = start_waiter(waiter, slot, value);
 	if (err)
 		return err;

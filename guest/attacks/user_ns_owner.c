@@ -9,10 +9,6 @@
 #include "list.h"
 #include "objects.h"
 
-#define FIRST_NS	"init_user_ns"
-#define NS_SIZE		512	/* where in user_namespace its parent may be ... */
-#define NS_LEVEL	8	/* ... and what is behind that: int, then the owner */
-
 static uint64_t find_ns(pid_t pid)
 {
 	uint64_t first = ksymbol(FIRST_NS), slot;

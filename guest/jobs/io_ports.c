@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "job.h"
 
 #ifdef __x86_64__
@@ -84,14 +85,11 @@ static void one_task(const struct task *task)
 
 enum job_outcome io_ports(void)
 {
-	cpu_set_t one;
 	int i, bad;
 
 	if (ioperm(FIRST_PORT, 1, 0))
 		return skipped("no ioperm()");
-	CPU_ZERO(&one);
-	CPU_SET(0, &one);
-	sched_setaffinity(0, sizeof(one), &one);
+	stay_on_cpu(0);
 	for (i = 0; i < NR_TASKS; i++)
 		if (!fork())
 			one_task(&tasks[i]);

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "job.h"
 #include "pauth.h"
 
@@ -337,15 +338,6 @@ static const struct {
 	{ "interrupts", interrupts },
 };
 
-static void use_one_cpu(void)
-{
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-}
-
 /* Answers each byte, with other keys enabled than the one that sent it. */
 static int start_partner(unsigned long enabled, int ends[2])
 {
@@ -399,7 +391,7 @@ enum job_outcome pauth_disabled(void)
 
 	if (!pauth_present())
 		return skipped("no pointer authentication");
-	use_one_cpu();
+	stay_on_cpu(0);
 	for (mask = 0; mask < MASKS && outcome == JOB_PASSED; mask++) {
 		set_enabled(PAUTH_ALL, PAUTH_ALL);
 		if (start_partner(~mask & PAUTH_ALL, partner) < 0)

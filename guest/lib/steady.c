@@ -5,6 +5,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "cpus.h"
 #include "steady.h"
 
 /**
@@ -28,10 +29,7 @@ void fix_layout(char **argv)
 void stay_ahead_on_one_cpu(void)
 {
 	struct sched_param first = { .sched_priority = 1 };
-	cpu_set_t cpus;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(0, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
+	stay_on_cpu(0);
 	sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &first);
 }
