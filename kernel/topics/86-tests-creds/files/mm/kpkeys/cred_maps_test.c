@@ -12,27 +12,13 @@
 #define OTHER	1001
 #define MANY	UID_GID_MAP_MAX_EXTENTS
 
-static struct user_namespace *make_ns(struct kunit *test)
-{
-	struct user_namespace *ns = kunit_kzalloc(test, sizeof(*ns), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, ns);
-	KUNIT_ASSERT_EQ(test, kpkeys_make_user_ns(ns), 0);
-	return ns;
-}
-
 /* For tasks to be in, of one test each: some are when it is over, and the map stays. */
 static struct user_namespace namespaces[3];
 
 static struct user_namespace *own_ns(struct kunit *test, unsigned int i)
 {
-	struct user_namespace *ns = &namespaces[i];
-
-	refcount_set(&ns->ns.KPKEYS_TEST_NS_COUNT, INT_MAX / 2);
-	ns->parent = &init_user_ns;
-	ns->level = 1;
-	KUNIT_ASSERT_EQ(test, kpkeys_make_user_ns(ns), 0);
-	return ns;
+	kpkeys_test_make_lasting_ns(test, &namespaces[i]);
+	return &namespaces[i];
 }
 
 static struct uid_gid_map one_extent(u32 first, u32 lower, u32 count)
@@ -58,7 +44,7 @@ static bool has(struct user_namespace *ns, u32 id)
 /* What the namespace itself says is ordinary memory. */
 static void test_map_is_a_copy(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 
 	ns->uid_map = one_extent(0, OTHER, 10);
 	KUNIT_EXPECT_FALSE(test, has(ns, OTHER));
@@ -75,7 +61,7 @@ static void test_map_is_a_copy(struct kunit *test)
 
 static void test_nobody_stores_to_maps(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	struct uid_gid_map *map;
 	u32 value = 0;
 
@@ -88,7 +74,7 @@ static void test_nobody_stores_to_maps(struct kunit *test)
 
 static void test_map_is_written_once(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 
 	KUNIT_EXPECT_EQ(test, seal_uids(ns, OTHER, 1), 0);
 	KUNIT_EXPECT_EQ(test, seal_uids(ns, 0, 1), -EPERM);
@@ -107,7 +93,7 @@ static unsigned int map_number(const struct user_namespace *ns)
 /* The number is another namespace's, that of a map, that of a list of groups, or none's. */
 static void test_maps_know_their_namespace(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test), *other = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test), *other = kpkeys_test_make_ns(test);
 	unsigned int own = ns->slot, i;
 	u32 forged[4];
 
@@ -128,7 +114,7 @@ static void test_maps_know_their_namespace(struct kunit *test)
 
 static void test_map_is_no_list_of_groups(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	struct uid_gid_map map = one_extent(0, 0, 1);
 	const struct group_info *groups;
 	unsigned int nr;
@@ -179,7 +165,7 @@ static void make_many(struct kunit *test, struct uid_gid_map *map)
 
 static void test_long_maps(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	struct uid_gid_map map = { };
 
 	make_many(test, &map);
@@ -226,7 +212,9 @@ static void write_map(void *data)
 static int write_by(struct kunit *test, struct user_namespace *own, bool gids,
 		    struct uid_gid_map map)
 {
-	struct writer writer = { .ns = make_ns(test), .own = own, .gids = gids, .map = map };
+	struct writer writer = {
+		.ns = kpkeys_test_make_ns(test), .own = own, .gids = gids, .map = map,
+	};
 
 	kpkeys_test_in_task(test, write_map, &writer);
 	kpkeys_drop_user_ns(writer.ns);
@@ -271,8 +259,8 @@ static void test_namespaces_give_what_they_have(struct kunit *test)
 static void test_namespaces_give_by_capability(struct kunit *test)
 {
 	struct writer writer = {
-		.own = own_ns(test, 2), .ns = make_ns(test), .map = one_extent(0, 2000, 1),
-		.is_weak = true,
+		.own = own_ns(test, 2), .ns = kpkeys_test_make_ns(test),
+		.map = one_extent(0, 2000, 1), .is_weak = true,
 	};
 
 	KUNIT_ASSERT_EQ(test, seal_uids(writer.own, 2000, 10), 0);

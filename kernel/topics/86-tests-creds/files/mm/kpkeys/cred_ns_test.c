@@ -15,7 +15,7 @@
 /* For tasks to be in, of one test each: some are when it is over. */
 static struct user_namespace namespaces[4];
 
-static struct user_namespace *make_ns(struct kunit *test)
+struct user_namespace *kpkeys_test_make_ns(struct kunit *test)
 {
 	struct user_namespace *ns = kunit_kzalloc(test, sizeof(*ns), GFP_KERNEL);
 
@@ -24,15 +24,18 @@ static struct user_namespace *make_ns(struct kunit *test)
 	return ns;
 }
 
-static struct user_namespace *own_ns(struct kunit *test, unsigned int i)
+void kpkeys_test_make_lasting_ns(struct kunit *test, struct user_namespace *ns)
 {
-	struct user_namespace *ns = &namespaces[i];
-
 	refcount_set(&ns->ns.KPKEYS_TEST_NS_COUNT, INT_MAX / 2);
 	ns->parent = &init_user_ns;
 	ns->level = 1;
 	KUNIT_ASSERT_EQ(test, kpkeys_make_user_ns(ns), 0);
-	return ns;
+}
+
+static struct user_namespace *own_ns(struct kunit *test, unsigned int i)
+{
+	kpkeys_test_make_lasting_ns(test, &namespaces[i]);
+	return &namespaces[i];
 }
 
 static bool is_known(const struct user_namespace *ns)
@@ -43,7 +46,7 @@ static bool is_known(const struct user_namespace *ns)
 /* What the namespace itself says is ordinary memory. */
 static void test_parent_and_owner_are_noted(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 
 	ns->parent = ns;
 	ns->owner = KUIDT_INIT(USER);
@@ -57,7 +60,7 @@ static void test_parent_and_owner_are_noted(struct kunit *test)
 
 static void test_nobody_stores_to_what_is_noted(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	kuid_t *owner = &kpkeys_list(ns->slot)->ns.owner, value = KUIDT_INIT(USER);
 
 	KUNIT_EXPECT_EQ(test, copy_to_kernel_nofault(owner, &value, sizeof(value)), -EFAULT);
@@ -67,7 +70,7 @@ static void test_nobody_stores_to_what_is_noted(struct kunit *test)
 /* The number is another namespace's, that of a list of groups, or none's. */
 static void test_numbers_are_of_one_namespace(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test), *other = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test), *other = kpkeys_test_make_ns(test);
 	unsigned int own = ns->slot, i;
 	const unsigned int forged[] = {
 		other->slot, current_cred()->group_info->slot, 0, ~0U,
@@ -85,7 +88,7 @@ static void test_numbers_are_of_one_namespace(struct kunit *test)
 /* The address of a namespace is that of a list of groups with the mark of one. */
 static void test_namespace_is_freed_as_no_list_of_groups(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	struct group_info *forged = (void *)kpkeys_owner_of_ns(ns);
 
 	put_unaligned(ns->slot, &forged->slot);
@@ -96,7 +99,7 @@ static void test_namespace_is_freed_as_no_list_of_groups(struct kunit *test)
 
 static void test_namespace_is_made_once(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	const struct uid_gid_map map = { .extent = { { 0, 0, 10 } }, .nr_extents = 1 };
 
 	KUNIT_ASSERT_EQ(test, kpkeys_seal_map(ns, &map, false), 0);
@@ -223,7 +226,7 @@ static void override_in(void *data)
 /* Whoever has one made up by him does nothing in it. */
 static void test_unknown_namespace_has_no_rights(struct kunit *test)
 {
-	struct user_namespace *ns = make_ns(test);
+	struct user_namespace *ns = kpkeys_test_make_ns(test);
 	struct guest guest = { .ns = ns, .err = 1 };
 
 	kpkeys_drop_user_ns(ns);

@@ -14,6 +14,12 @@ int kpkeys_test_creds_init(struct kunit *test);
 /* Prepared credentials of a user without any capability. */
 struct cred *kpkeys_test_user(struct kunit *test);
 
+struct user_namespace;
+
+/* Namespaces that the test's own task has made: for one test, or at a place that stays. */
+struct user_namespace *kpkeys_test_make_ns(struct kunit *test);
+void kpkeys_test_make_lasting_ns(struct kunit *test, struct user_namespace *ns);
+
 /* In a task of its own, whose credentials may be lost. */
 void kpkeys_test_in_task(struct kunit *test, void (*run)(void *data), void *data);
 
