@@ -171,6 +171,11 @@ static __always_inline unsigned long kpkeys_owner_of_ns(const struct user_namesp
 	return (unsigned long)ns | KPKEYS_LIST_NS;
 }
 
+static __always_inline bool kpkeys_is_ns(unsigned int nr, const struct user_namespace *ns)
+{
+	return READ_ONCE(kpkeys_list_state(nr)->owner) == kpkeys_owner_of_ns(ns);
+}
+
 /* Return: of what is known of a namespace; 0 for the first one, and for none. */
 static __always_inline unsigned int kpkeys_ns_number(const struct user_namespace *ns)
 {

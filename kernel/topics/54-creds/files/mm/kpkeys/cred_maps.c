@@ -49,7 +49,7 @@ struct uid_gid_map *__kpkeys_sealed_map(struct user_namespace *ns, bool gids)
 	map = kpkeys_map_of(nr, gids);
 	/* It may have gone, and another list have come: where the map is, it did not say. */
 	smp_rmb();
-	return map && kpkeys_ns_number(ns) == nr ? map : &no_ids;
+	return map && kpkeys_is_ns(nr, ns) ? map : &no_ids;
 }
 
 /* ---- what a map may have ---- */

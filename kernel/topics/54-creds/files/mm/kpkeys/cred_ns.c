@@ -33,7 +33,7 @@ static bool look_at_ns(const struct user_namespace *ns, struct kpkeys_user_ns *k
 	known->owner = READ_ONCE(kpkeys_list(nr)->ns.owner);
 	/* Both are read before this is asked again. */
 	smp_rmb();
-	return READ_ONCE(kpkeys_list_state(nr)->owner) == kpkeys_owner_of_ns(ns);
+	return kpkeys_is_ns(nr, ns);
 }
 
 /**
@@ -176,7 +176,7 @@ static __always_inline void leave_ns(unsigned int nr, unsigned long owner)
 	kpkeys_ns_drop(nr);
 }
 
-/* By its address, whatever ordinary memory says; and others that have gone before. */
+/* By its address, whatever ordinary memory says; and others that went before. NULL: these only. */
 static noinline __flatten void free_ns(const struct user_namespace *ns)
 {
 	unsigned int nr;
@@ -188,17 +188,6 @@ static noinline __flatten void free_ns(const struct user_namespace *ns)
 		leave_ns(nr, kpkeys_owner_of_ns(ns));
 		free_gone(nr);
 	}
-	unlock_namespaces();
-}
-
-static noinline __flatten void free_all_gone(void)
-{
-	unsigned int nr;
-
-	guard(kpkeys_guarded)();
-	lock_namespaces();
-	for (nr = 0; nr / KPKEYS_LIST_UNITS < kpkeys_nr_list_chunks(); nr++)
-		free_gone(nr);
 	unlock_namespaces();
 }
 
@@ -226,7 +215,7 @@ int __kpkeys_make_user_ns(struct user_namespace *ns)
 	nr = kpkeys_list_somewhere(UNITS, make_ns, ns);
 	if (nr == -EEXIST) {
 		kpkeys_free_waiting_creds();
-		free_all_gone();
+		free_ns(NULL);
 		nr = kpkeys_list_somewhere(UNITS, make_ns, ns);
 	}
 	if (nr == -EEXIST)
