@@ -179,6 +179,12 @@ def test_an_edit_builds_again(build, workspace):
     assert build().fresh
 
 
+def test_an_image_that_another_make_wrote_is_built_again(build):
+    image = build().image
+    os.utime(image, ns=(1, 1))
+    assert build().fresh and not build().fresh
+
+
 def test_a_changed_fragment_builds_again(build, workspace):
     build()
     write(workspace.kernel / "configs/test.config", "CONFIG_TEST=y\nCONFIG_MORE=y\n")

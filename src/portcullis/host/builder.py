@@ -159,13 +159,12 @@ class Builder:
         key = self._key(tree, folder, revision)
         stamp = folder / BUILT_STAMP
         image = folder / self.arch.image
-        targets = self._targets()
-        if image.is_file() and stamp.is_file() and json.loads(stamp.read_text()) == key and not self.options.deb:
+        if stamp.is_file() and stamp.read_text() == _stamped(key, image) and not self.options.deb:
             say(f"kernel ({self.lane.name}) is up to date")
             return Built(image, folder, tree, fresh=False)
         stamp.unlink(missing_ok=True)
-        self._make(tree, folder, log, targets, requests)
-        write_whole(stamp, json.dumps(key).encode())
+        self._make(tree, folder, log, self._targets(), requests)
+        write_whole(stamp, _stamped(key, image).encode())
         return Built(image, folder, tree, fresh=True)
 
     def _dry_run(self, tree: Path, folder: Path, log: Path) -> Built:
@@ -347,3 +346,9 @@ class Builder:
             "compiler": compiler + Commands().capture(["gcc", "-dumpfullversion"]).output,
             "identity": " ".join(IDENTITY.values()),
         }
+
+
+def _stamped(key: dict[str, str], image: Path) -> str:
+    """What says that an image is of this key; one that somebody's own make wrote since has another time (ns)."""
+    stat = image.stat() if image.is_file() else None
+    return json.dumps({**key, "image": stat and (stat.st_size, stat.st_mtime_ns)})
