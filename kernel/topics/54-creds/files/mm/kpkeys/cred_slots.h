@@ -106,8 +106,12 @@ static __always_inline struct kpkeys_cred_slot *kpkeys_cred_slot(unsigned int nr
 	return &kpkeys_cred_slots.chunk[nr / KPKEYS_CRED_SLOTS][nr % KPKEYS_CRED_SLOTS];
 }
 
-/* Whoever is refused has these: no right at all. What others see of him are those. */
-extern struct cred kpkeys_nobody, kpkeys_untouchable;
+/* Whoever is refused has these: no right at all. Their slot has a number that no other has. */
+extern struct kpkeys_cred_slot kpkeys_slot_of_nobody;
+#define kpkeys_nobody	(kpkeys_slot_of_nobody.cred)
+
+/* What others see of him. */
+extern struct cred kpkeys_untouchable;
 
 static __always_inline struct task_struct *kpkeys_owner_of(unsigned int nr)
 {
@@ -152,7 +156,7 @@ static __always_inline struct kpkeys_cred_slot *kpkeys_slot_of(const struct cred
 /* Of what a record names. */
 static __always_inline unsigned long kpkeys_rights_of(const struct cred *cred)
 {
-	return cred == &kpkeys_nobody ? 0 : READ_ONCE(kpkeys_slot_of(cred)->rights);
+	return READ_ONCE(kpkeys_slot_of(cred)->rights);
 }
 
 /*
@@ -160,15 +164,23 @@ static __always_inline unsigned long kpkeys_rights_of(const struct cred *cred)
  * notes, in keyed memory, which rights the task has that it switched to.
  */
 #ifdef CONFIG_X86_64
+/* Of a task with overrides: others have the same credentials twice, and one look is enough. */
+#define KPKEYS_OVERRIDDEN	BIT(63)
+
 static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
 {
-	return kpkeys_rights_of(READ_ONCE(record->cred)) == raw_cpu_read(kpkeys_cpu.rights) &&
+	unsigned long rights = kpkeys_rights_of(READ_ONCE(record->cred));
+
+	if (likely(!READ_ONCE(record->nr_below)))
+		return rights == raw_cpu_read(kpkeys_cpu.rights);
+	return (rights | KPKEYS_OVERRIDDEN) == raw_cpu_read(kpkeys_cpu.rights) &&
 	       kpkeys_rights_of(READ_ONCE(record->real)) == raw_cpu_read(kpkeys_cpu.real_rights);
 }
 
 static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *record)
 {
-	raw_cpu_write(kpkeys_cpu.rights, kpkeys_rights_of(record->cred));
+	raw_cpu_write(kpkeys_cpu.rights, kpkeys_rights_of(record->cred) |
+		      (record->nr_below ? KPKEYS_OVERRIDDEN : 0));
 	raw_cpu_write(kpkeys_cpu.real_rights, kpkeys_rights_of(record->real));
 }
 #else

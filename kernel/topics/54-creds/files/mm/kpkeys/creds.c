@@ -43,21 +43,23 @@ static struct cred nobody_counts = {
 };
 
 /* In force where others are refused. */
-struct cred kpkeys_nobody __ro_after_init = {
-	.uid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
-	.gid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
-	.suid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
-	.sgid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
-	.euid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
-	.egid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
-	.fsuid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
-	.fsgid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
-	.securebits	= SECUREBITS_DEFAULT,
-	.user		= INIT_USER,
-	.user_ns	= &init_user_ns,
-	.ucounts	= &init_ucounts,
-	.group_info	= &kpkeys_no_groups,
-	.counts		= &nobody_counts,
+struct kpkeys_cred_slot kpkeys_slot_of_nobody __ro_after_init = {
+	.cred = {
+		.uid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+		.gid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+		.suid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+		.sgid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+		.euid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+		.egid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+		.fsuid		= KUIDT_INIT(DEFAULT_OVERFLOWUID),
+		.fsgid		= KGIDT_INIT(DEFAULT_OVERFLOWGID),
+		.securebits	= SECUREBITS_DEFAULT,
+		.user		= INIT_USER,
+		.user_ns	= &init_user_ns,
+		.ucounts	= &init_ucounts,
+		.group_info	= &kpkeys_no_groups,
+		.counts		= &nobody_counts,
+	},
 };
 
 /*

@@ -189,28 +189,58 @@ static void note_on_cpu(unsigned long rights, unsigned long real_rights)
 	raw_cpu_write(kpkeys_cpu.real_rights, real_rights);
 }
 
+/* What the task is refused while other rights are noted, and its own are again. */
+static bool is_nobody_with(unsigned long rights, unsigned long real_rights)
+{
+	unsigned long own, own_real;
+	bool is_nobody;
+
+	guard(irqsave)();
+	own = raw_cpu_read(kpkeys_cpu.rights);
+	own_real = raw_cpu_read(kpkeys_cpu.real_rights);
+	note_on_cpu(rights, real_rights);
+	is_nobody = __kpkeys_current_cred() == &kpkeys_nobody &&
+		    __kpkeys_current_real_cred() == &kpkeys_nobody;
+	note_on_cpu(own, own_real);
+	return is_nobody;
+}
+
 /* As if another task ran, on the stack of the one that is said to be current. */
 static void test_current_is_what_runs(struct kunit *test)
 {
 	const struct kpkeys_record *own = kpkeys_record_of(current);
 	unsigned long rights = kpkeys_rights_of(own->cred);
-	const struct cred *seen[2], *real[2];
 
 	KUNIT_EXPECT_TRUE(test, kpkeys_is_of_cpu(own));
-	scoped_guard(irqsave) {
-		note_on_cpu(rights + 1, rights);
-		seen[0] = __kpkeys_current_cred();
-		real[0] = __kpkeys_current_real_cred();
-		note_on_cpu(rights, rights + 1);
-		seen[1] = __kpkeys_current_cred();
-		real[1] = __kpkeys_current_real_cred();
-		note_on_cpu(rights, rights);
-	}
-	KUNIT_EXPECT_PTR_EQ(test, seen[0], &kpkeys_nobody);
-	KUNIT_EXPECT_PTR_EQ(test, real[0], &kpkeys_nobody);
-	KUNIT_EXPECT_PTR_EQ(test, seen[1], &kpkeys_nobody);
-	KUNIT_EXPECT_PTR_EQ(test, real[1], &kpkeys_nobody);
+	KUNIT_EXPECT_TRUE(test, is_nobody_with(rights + 1, rights));
+	KUNIT_EXPECT_TRUE(test, is_nobody_with(rights | KPKEYS_OVERRIDDEN, rights + 1));
 	KUNIT_EXPECT_PTR_EQ(test, current_cred(), own->cred);
+}
+
+/* The other one has the same credentials for a while, or others beside them. */
+static void test_overridden_is_what_runs(struct kunit *test)
+{
+	struct cred *user = kpkeys_test_user(test);
+	const struct cred *old = kpkeys_test_override(user);
+	const struct kpkeys_record *own = kpkeys_record_of(current);
+	unsigned long rights = kpkeys_rights_of(own->cred);
+	unsigned long real_rights = kpkeys_rights_of(own->real);
+	bool is_of_cpu = kpkeys_is_of_cpu(own);
+	unsigned long noted = raw_cpu_read(kpkeys_cpu.rights);
+	bool is_nobody[] = {
+		is_nobody_with(rights, rights),
+		is_nobody_with(rights | KPKEYS_OVERRIDDEN, rights),
+		is_nobody_with(real_rights | KPKEYS_OVERRIDDEN, real_rights),
+	};
+	unsigned int i;
+
+	kpkeys_test_revert(old);
+	put_cred(user);
+	KUNIT_EXPECT_TRUE(test, is_of_cpu);
+	/* Who has the same twice does not run here. */
+	KUNIT_EXPECT_NE(test, noted, rights);
+	for (i = 0; i < ARRAY_SIZE(is_nobody); i++)
+		KUNIT_EXPECT_TRUE_MSG(test, is_nobody[i], "%u", i);
 }
 
 /* A task that comes back on another one's stack has no rights. */
@@ -227,8 +257,8 @@ static void test_switch_asks_whose_stack_it_is(struct kunit *test)
 		__kpkeys_task_runs(current);
 		by_own = raw_cpu_read(kpkeys_cpu.rights);
 	}
-	KUNIT_EXPECT_EQ(test, by_other, 0);
-	KUNIT_EXPECT_EQ(test, by_idle, 0);
+	KUNIT_EXPECT_EQ(test, by_other, KPKEYS_OVERRIDDEN);
+	KUNIT_EXPECT_EQ(test, by_idle, KPKEYS_OVERRIDDEN);
 	KUNIT_EXPECT_EQ(test, by_own, kpkeys_rights_of(current_cred()));
 }
 
@@ -433,6 +463,7 @@ static struct kunit_case creds_cases[] = {
 	KUNIT_CASE(test_current_is_on_its_stack),
 #ifdef CONFIG_X86_64
 	KUNIT_CASE(test_current_is_what_runs),
+	KUNIT_CASE(test_overridden_is_what_runs),
 	KUNIT_CASE(test_switch_asks_whose_stack_it_is),
 	KUNIT_CASE(test_switch_notes_rights),
 	KUNIT_CASE(test_rights_are_numbered),
