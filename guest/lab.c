@@ -14,7 +14,7 @@
 #include "steady.h"
 
 static const struct load * const lists[] = { memory_loads, kernel_loads, call_loads, compile_loads,
-					   lmbench_loads };
+					   lmbench_loads, user_loads };
 
 #define LISTS	(sizeof(lists) / sizeof(lists[0]))
 

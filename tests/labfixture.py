@@ -21,6 +21,13 @@ WORK = {
     "vm-map-ram": (700, 2, 0, 100),
     "syscall-invalid": (110, 0, 0, 1000),
     "lseek": (260, 0, 0, 1000),
+    "getuid": (150, 0, 0, 1000),
+    "open-file": (3_000, 0, 0, 1000),
+    "access-as": (2_500, 0, 0, 1000),
+    "set-id": (1_500, 0, 0, 1000),
+    "set-id-program": (700_000, 800, 20, 20),
+    "messages": (4_000, 1, 0, 1000),
+    "messages-users": (4_200, 1, 0, 1000),
     "kernbench": (400_000_000, 90_000, 800, 1),
     **{
         f"vmalloc-p{pages}-h{huge}": (2_000 + 150 * pages, 2 * pages, 0, 100)

@@ -58,6 +58,6 @@ void load_design(char *design, size_t size);
 
 /* The benchmarks; each list ends with an entry without a name. */
 extern const struct load memory_loads[], kernel_loads[], call_loads[], compile_loads[],
-			 lmbench_loads[];
+			 lmbench_loads[], user_loads[];
 
 #endif

@@ -19,6 +19,7 @@ from portcullis.host import labdata
 from portcullis.host.executors import local
 from portcullis.host.labdata import published_rows, read_profiles
 from portcullis.host.labjobs import Files, Store, run_jobs
+from portcullis.lab.credentials import credentials_part
 from portcullis.lab.expected import Expected, counts_of, differences, dump_expected, parse_expected, updated
 from portcullis.lab.jobs import choose_jobs
 from portcullis.lab.page import make_page
@@ -378,3 +379,16 @@ def test_misses_of_pages_and_blocks_side_by_side():
     assert grids["misses-table"].rows == (("exec", "off", "8", "6", "-25.0%"),)
     (row,) = grids["published-table-graviton2"].rows
     assert row[1:5] == ("-28.50%", "-25.0%", "0.88", "predicted")
+
+
+def test_what_credentials_cost_is_counted_with_them_and_without():
+    def counted_as(variant: str, instructions: int, writes: int):
+        region = Region(10, (Round(kernel={"instructions": instructions, "pkey_writes": writes}),))
+        plain = next(each for each in results() if each.job == "arm64-exec-portcullis")
+        return replace(plain, variant=variant, regions={"exec": region})
+
+    off, on = counted_as("cred-off", 1000, 20), counted_as("", 1100, 40)
+    assert credentials_part([on]) is None
+    part = credentials_part([on, off])
+    assert part.grids[0].rows == (("exec", "arm64", "100", "110", "+10.0%", "+2.0"),)
+    assert "executes 100 instructions on arm64 with kpkeys_cred=off, and 110 otherwise" in part.grids[0].example

@@ -22,7 +22,9 @@ from portcullis.host.plugin import counting_plugin
 from portcullis.host.process import Commands
 from portcullis.host.screen import print_json, print_line, say, table
 from portcullis.host.workspace import Workspace, write_whole
+from portcullis.lab.credentials import credentials_part
 from portcullis.lab.expected import DESIGN, QUICK, Expected, differences, dump_expected, parse_expected, updated
+from portcullis.lab.grids import Part
 from portcullis.lab.jobs import LANE, VARIANTS, Job, choose_jobs, with_tlb
 from portcullis.lab.profile import Profile
 from portcullis.lab.results import DESIGNS, dump_result
@@ -87,6 +89,7 @@ def run_lab(workspace: Workspace, options: argparse.Namespace) -> int:
         for profile in chosen_profiles(options.arch, options.profile):
             for variant in dict.fromkeys(result.variant for result in results):
                 print_table(make_table(profile, published_rows(), results, variant, known))
+        print_credentials(credentials_part(results))
         growth = text_growth(files[LANE].kernel) if LANE in files else None
         if growth is not None:
             print_line(f"code: {growth:+} bytes over lane lab-stock, without what only measures")
@@ -188,6 +191,12 @@ def lab_json(finished: list[FinishedJob]) -> dict[str, object]:
         "results": [json.loads(dump_result(each.result)) for each in finished if each.result],
         "failed": [{"job": each.job.id, "trouble": each.trouble} for each in finished if not each.result],
     }
+
+
+def print_credentials(part: Part | None) -> None:
+    """What sealed credentials cost, if it was counted with them and without."""
+    for grid in part.grids if part else ():
+        table(f"{part.title}: one operation", grid.columns, grid.rows)  # type: ignore[union-attr]
 
 
 def print_table(shown: Table) -> None:

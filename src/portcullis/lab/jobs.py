@@ -38,6 +38,7 @@ VMALLOC = (
     *(f"vmalloc-p{pages}-h1" for pages in (16, 64, 256, 512)),
     "vmalloc-random",
 )
+USERS = ("getuid", "open-file", "access-as", "set-id", "set-id-program", "messages", "messages-users")
 LMBENCH = ("lm-fork-exit", "lm-fork-exec", "lm-shell", "lm-pagefault")
 GATES = (
     *("guard", "register", "set-memory", "cr0-wp", "cr3", "cr3-pcid", "sctlr", "sctlr-no-isb", "ttbr0", "hypercall"),
@@ -63,6 +64,7 @@ BENCHMARKS = {
         Benchmark("kernbench", "a compile job", ("kernbench",), timeout=3600.0),
         Benchmark("kernbench-gcc", "make with gcc", ("kernbench-gcc",), ("rounds=1",), timeout=3600.0, compiler="gcc"),
         Benchmark("lmbench", "processes, a shell and faults on a file, as LMbench has them", LMBENCH),
+        Benchmark("users", "credentials asked for, changed, and switched between", USERS),
         Benchmark(
             "gates", "one switch of protection", tuple(f"gate-{gate}" for gate in GATES), designs=("portcullis",)
         ),
@@ -89,6 +91,14 @@ WAITS = "kpkeys_late_raise=off"  # the emulator's CPU is never late, which says 
 TLB_PAGES, TLB_BLOCKS = "tlb-pages", "tlb-blocks"
 _LINEAR_MAP = ("fork", "munmap", "touch", "exec", "kernbench")
 _ISOLATED = ("fork", "munmap", "touch", "exec", "calls")
+CREDENTIALS_OFF = Variant(
+    "cred-off",
+    "credentials are ordinary memory",
+    {"append": "kpkeys_cred=off"},
+    ("fork", "munmap", "touch", "mprotect", "exec", "calls", "kernbench", "lmbench", "users"),
+    ("portcullis",),
+    stock="",
+)
 VARIANTS = {
     "x86": (
         PLAIN,
@@ -99,12 +109,14 @@ VARIANTS = {
             designs=("per-write", "rfc", "portcullis"),
             stock="",
         ),
+        CREDENTIALS_OFF,
         Variant("pti-off", "page tables not isolated", {"pti": False}, _ISOLATED),
         Variant("pti-on", "page tables isolated", {"pti": True}, _ISOLATED),
         Variant("pti-on-nopcid", "isolated, without PCID", {"pti": True, "append": "nopcid"}, ("calls",)),
     ),
     "arm64": (
         PLAIN,
+        CREDENTIALS_OFF,
         Variant("kpti", "page tables isolated", {"pti": True}, _ISOLATED),
         Variant(
             "pauth-off",

@@ -4,6 +4,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from portcullis.lab.credentials import credentials_part
 from portcullis.lab.grids import Grid, Part, Plot
 from portcullis.lab.head import HEAD, head_part
 from portcullis.lab.jobs import REGIONS, TLB_BLOCKS, TLB_PAGES, has_stock
@@ -77,7 +78,7 @@ def make_page(results: Iterable[Result], profiles: Iterable[Profile], rows: Iter
             parts.append(_prices(tables[0].profiles, profile))
     if not parts:
         raise ValueError("no result can be shown: run ./portcullis bench first")
-    parts += [part for part in [_misses(results)] if part]
+    parts += [part for part in (credentials_part(results), _misses(results)) if part]
     parts.append(_counts(results))
     commands = tuple(dict.fromkeys(result.command for result in results))
     environment = (*_environment(results), *([("counts", counts)] if counts else []))

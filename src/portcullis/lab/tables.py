@@ -137,7 +137,7 @@ def make_table(
     bases = [each for each in (*older, *own) if each.design in BASES]
     counted = ResultIndex([*bases, *[each for each in older if each.design == OWN_DESIGN], *accepted])
     regions = {name for result in accepted for name in result.regions}
-    names = sorted(regions | {name for name, (region, _) in LEVELS_OF.items() if region in regions}, key=_order)
+    names = sorted(regions | {name for name, (region, _) in LEVELS_OF.items() if region in regions}, key=region_order)
     if not settled[0][0].costs["instructions"].known and names:
         names, refused = [], refused | {"every design": "the price of an instruction could not be settled"}
     asked = {result.design for result in accepted}
@@ -312,7 +312,7 @@ def limit_of(region: str, rows: Iterable[Row]) -> float:
     return DEFAULT_LIMIT
 
 
-def _order(name: str) -> tuple[int, str, int]:
+def region_order(name: str) -> tuple[int, str, int]:
     """Regions by kind, and vmalloc by its number of pages."""
     kinds = (
         "kernbench",
@@ -322,10 +322,16 @@ def _order(name: str) -> tuple[int, str, int]:
         "mprotect",
         "exec",
         "lm-",
+        "messages",
+        "set-id-program",
         "vmalloc",
         "vm-map",
         "syscall",
         "lseek",
+        "getuid",
+        "open-file",
+        "access-as",
+        "set-id",
         "gate",
     )
     kind = next((number for number, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
