@@ -3,7 +3,8 @@
  * Records of tasks, and sealed credentials, that go.
  *
  * Sealed ones are freed when nobody refers to them, which ordinary memory says, and no
- * record names them, which it does not.
+ * record names them, which it does not. Who overrides an override may give up the
+ * reference to that one: then the last record that has put it aside has a reference.
  */
 #define pr_fmt(fmt) "kpkeys: " fmt
 
@@ -37,6 +38,88 @@ static __always_inline bool free_sealed(unsigned int nr)
 	kpkeys_sealed_release(nr);
 	return true;
 }
+
+/* ---- credentials that records have put aside, and nobody else refers to ---- */
+
+/* Beside how many name them. */
+#define OWED	BIT(62)
+
+atomic_t kpkeys_nr_owed;
+
+static bool is_in_force(const struct cred *sealed)
+{
+	unsigned int nr, end = READ_ONCE(kpkeys_cred_slots.nr_chunks) * KPKEYS_CRED_SLOTS;
+	struct kpkeys_cred_slot *slot;
+
+	for (nr = 0; nr < end; nr++) {
+		slot = kpkeys_cred_slot(nr);
+		if (READ_ONCE(slot->owner) & 1 && (READ_ONCE(slot->record.cred) == sealed ||
+						   READ_ONCE(slot->record.real) == sealed))
+			return true;
+	}
+	return false;
+}
+
+/* Return: whether nobody has owed it before. */
+static noinline __flatten bool note_owed(unsigned int nr, const struct cred *prepared)
+{
+	struct kpkeys_cred_slot *slot;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(nr);
+	kpkeys_reread(prepared);
+	slot = kpkeys_cred_slot_at(nr);
+	return slot && READ_ONCE(slot->owner) == kpkeys_made_of(prepared) &&
+	       !(atomic_long_fetch_or(OWED, &slot->users) & OWED);
+}
+
+static noinline __flatten struct cred *claim_owed(unsigned int nr)
+{
+	struct kpkeys_cred_slot *slot;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(nr);
+	slot = kpkeys_cred_slot_at(nr);
+	if (!slot || atomic_long_cmpxchg(&slot->users, OWED, 0) != OWED)
+		return NULL;
+	return (struct cred *)READ_ONCE(slot->owner);
+}
+
+/**
+ * __kpkeys_put_owed_creds - give up references to what no record names any more
+ */
+void __kpkeys_put_owed_creds(void)
+{
+	unsigned int nr, end = READ_ONCE(kpkeys_cred_slots.nr_chunks) * KPKEYS_CRED_SLOTS;
+	struct cred *cred;
+
+	for (nr = 0; nr < end; nr++) {
+		if (atomic_long_read(&kpkeys_cred_slot(nr)->users) != OWED)
+			continue;
+		cred = claim_owed(nr);
+		if (!cred)
+			continue;
+		atomic_dec(&kpkeys_nr_owed);
+		put_cred(cred);
+	}
+}
+
+static bool owe_a_reference(struct cred *prepared)
+{
+	unsigned int nr = prepared->slot;
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+
+	if (!slot || READ_ONCE(slot->owner) != kpkeys_made_of(prepared) ||
+	    is_in_force(&slot->cred))
+		return false;
+	atomic_long_set(&prepared->usage, 1);
+	if (note_owed(nr, prepared))
+		atomic_inc(&kpkeys_nr_owed);
+	kpkeys_put_owed_creds();
+	return true;
+}
+
+/* ---- records, and what goes with them ---- */
 
 /* With interrupts off: records go in softirqs, too. */
 static noinline __flatten bool drop_record(unsigned int nr, const struct task_struct *task,
@@ -126,6 +209,7 @@ void __kpkeys_exit_creds(struct task_struct *task)
 	if (!dropped)
 		drop_wherever_it_is(task);
 	task->cred_slot = 0;
+	kpkeys_put_owed_creds();
 }
 
 static bool may_go(const struct cred *prepared)
@@ -150,7 +234,8 @@ static bool let_wait(unsigned int nr)
  * __kpkeys_free_creds - credentials that nobody refers to go
  * @cred: what was prepared
  *
- * Return: false if records say that they are in force; they stay, then.
+ * Return: false if records say that they are in force, or have been put aside; they stay,
+ * then.
  */
 bool __kpkeys_free_creds(struct cred *cred)
 {
@@ -158,6 +243,7 @@ bool __kpkeys_free_creds(struct cred *cred)
 
 	if (!nr || (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
 		return true;
-	kpkeys_refuse_quietly("free", "credentials that are in force", cred);
+	if (!owe_a_reference(cred))
+		kpkeys_refuse_quietly("free", "credentials that are in force", cred);
 	return false;
 }

@@ -175,6 +175,7 @@ const struct cred *__kpkeys_revert_creds(const struct cred *old)
 	if (revert_override(old) &&
 	    kpkeys_refuse("use as credentials", "some that were not in force", old, NULL))
 		revert_override(__kpkeys_current_real_cred());
+	kpkeys_put_owed_creds();
 	return __kpkeys_current_cred();
 }
 EXPORT_SYMBOL(__kpkeys_revert_creds);
@@ -230,7 +231,9 @@ void __kpkeys_end_overrides(void)
 {
 	unsigned int nr = end_overrides();
 
-	if (nr)
-		kpkeys_refuse("use as credentials", "an override that did not end",
-			      kpkeys_chained(nr), kpkeys_owner_of(nr));
+	if (!nr)
+		return;
+	kpkeys_refuse("use as credentials", "an override that did not end",
+		      kpkeys_chained(nr), kpkeys_owner_of(nr));
+	kpkeys_put_owed_creds();
 }

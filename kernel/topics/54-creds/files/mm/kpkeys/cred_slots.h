@@ -259,6 +259,22 @@ static __always_inline void kpkeys_cred_release(unsigned int nr)
 	atomic_inc(&kpkeys_cred_slots.nr_free[chunk]);
 }
 
+extern atomic_t kpkeys_nr_owed;
+void __kpkeys_put_owed_creds(void);
+
+/**
+ * kpkeys_put_owed_creds - give up references, behind a section that named credentials less often
+ *
+ * That somebody owes one, ordinary memory says: without it they are not freed.
+ */
+static inline void kpkeys_put_owed_creds(void)
+{
+	/* Who owes one looks at the users that the section counted, and notes it before. */
+	smp_mb();
+	if (unlikely(atomic_read(&kpkeys_nr_owed)))
+		__kpkeys_put_owed_creds();
+}
+
 static __always_inline void kpkeys_cred_use(const struct cred *cred, long nr)
 {
 	if (cred != &kpkeys_nobody)

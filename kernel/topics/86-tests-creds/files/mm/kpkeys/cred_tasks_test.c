@@ -8,6 +8,7 @@
 
 #include "cred_slots.h"
 #include "cred_stacks.h"
+#include "creds.h"
 #include "creds_test.h"
 #include "internal.h"
 
@@ -213,6 +214,35 @@ static void test_refused_task_is_out_of_reach(struct kunit *test)
 	drop_fake(task);
 }
 
+/* ---- what is put aside, and nobody refers to ---- */
+
+static bool is_sealed_at(unsigned int nr, const struct cred *prepared)
+{
+	rcu_barrier();
+	kpkeys_free_waiting_creds();
+	return READ_ONCE(kpkeys_cred_slot(nr)->owner) == kpkeys_made_of(prepared);
+}
+
+/* As nfsd does: it acts for one client, then with more rights, then as itself. */
+static void test_put_aside_is_freed_by_who_reverts(struct kunit *test)
+{
+	struct cred *user = kpkeys_test_user(test), *other = kpkeys_test_user(test);
+	unsigned long before = kpkeys_test_violations();
+	unsigned int slot;
+
+	put_cred(kpkeys_test_override(user));
+	slot = user->slot;
+	put_cred(user);
+	put_cred(kpkeys_test_override(other));
+	put_cred(other);
+	KUNIT_EXPECT_TRUE(test, is_sealed_at(slot, user));
+	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_nr_owed), 1);
+	kpkeys_test_revert(get_cred(current_real_cred()));
+	KUNIT_EXPECT_FALSE(test, is_sealed_at(slot, user));
+	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_nr_owed), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
+}
+
 static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_overrides_end_before_user_space),
 	KUNIT_CASE(test_overrides_that_end_are_no_matter),
@@ -220,6 +250,7 @@ static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_stack_is_of_who_got_it_last),
 	KUNIT_CASE(test_chains_stay_whole),
 	KUNIT_CASE(test_refused_task_is_out_of_reach),
+	KUNIT_CASE(test_put_aside_is_freed_by_who_reverts),
 	{}
 };
 
