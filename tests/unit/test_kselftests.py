@@ -100,7 +100,7 @@ def test_what_a_user_may_ask_for():
 def test_tests_that_cannot_be_built_are_named(tmp_path):
     installed = tmp_path / "installed"
     installed.mkdir()
-    with pytest.raises(ToolError, match="breakpoints, cgroup"):
+    with pytest.raises(ToolError, match="breakpoints, capabilities, cgroup"):
         kselftests._pack(installed, tmp_path / "tests.tar")
     (installed / kselftests.LIST).write_text("".join(f"{name}:one\n" for name in COLLECTIONS))
     kselftests._pack(installed, tmp_path / "tests.tar")
@@ -125,3 +125,5 @@ def test_tests_are_made_once(tmp_path, monkeypatch):
     commands = Namespace(dry_run=False)
     first = kselftests.make_kselftests(workspace, commands, 2)
     assert kselftests.make_kselftests(workspace, commands, 2) == first and len(made) == 3
+    monkeypatch.setattr(kselftests, "COLLECTIONS", COLLECTIONS[1:])
+    assert kselftests.make_kselftests(workspace, commands, 2) != first and len(made) == 6

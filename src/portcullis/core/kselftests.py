@@ -14,6 +14,9 @@ COLLECTIONS = (
     *("mm", "x86", "vDSO", "memory-hotplug", "memfd", "mincore", "membarrier", "ptrace", "seccomp", "cgroup"),
     *("breakpoints", "clone3", "core", "exec", "futex", "ipc", "kcmp", "landlock", "mqueue", "openat2", "pidfd"),
     *("proc", "rseq", "sigaltstack", "splice", "syscall_user_dispatch", "timens", "user_events"),
+    # Who may do what: IDs, capabilities, and user namespaces.
+    *("acct", "capabilities", "mount", "mount_setattr", "nsfs", "pid_namespace", "rlimits"),
+    *("safesetid", "tmpfs"),
 )
 PASS, FAIL, SKIP, NONE = "pass", "fail", "skip", "-"
 # What the protection says is wrong in any run, whatever the tests provoke.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Builds Linux' own tests (kselftest) from the fetched source, and packs them for a guest."""
 
+import hashlib
 import shutil
 import tarfile
 from pathlib import Path
@@ -17,10 +18,14 @@ LIST = "kselftest-list.txt"
 
 
 def make_kselftests(workspace: Workspace, commands: Commands, jobs: int) -> Path:
-    """An archive of the tests and what runs them; made once for each version of the source. For this machine's CPU."""
+    """An archive of the tests and what runs them, for this machine's CPU.
+
+    It is made once for each version of the source, and again when other collections are wanted.
+    """
     source = fetch(workspace, commands)
     folder = workspace.folder("kselftests") / source.path.name
-    archive, log = folder / "tests.tar", folder / "build.log"
+    wanted = hashlib.sha256(" ".join(COLLECTIONS).encode()).hexdigest()[:8]
+    archive, log = folder / f"tests-{wanted}.tar", folder / "build.log"
     if commands.dry_run:
         return archive
     folder.mkdir(parents=True, exist_ok=True)
