@@ -23,45 +23,40 @@
 /* Sealed credentials that go with the next record: no section of their own. */
 static DEFINE_PER_CPU(unsigned int, waiting[2]);
 
-static __always_inline bool free_sealed(unsigned int nr)
-{
-	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
-
-	if (!slot || !slot->owner || slot->owner & 1 ||
-	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
-		return false;
-	/* It may have gone in between, and a record have come. */
-	if (!READ_ONCE(slot->owner) || READ_ONCE(slot->owner) & 1) {
-		atomic_long_sub(LONG_MIN, &slot->users);
-		return false;
-	}
-	kpkeys_sealed_release(nr);
-	return true;
-}
-
 /* ---- credentials that records have put aside, and nobody else refers to ---- */
 
 /* Beside how many name them. */
-#define OWED	BIT(62)
+#define OWED		BIT(62)
+#define IN_FORCE	(KPKEYS_ASIDE - 1)
 
 atomic_t kpkeys_nr_owed;
 
-static bool is_in_force(const struct cred *sealed)
-{
-	unsigned int nr, end = READ_ONCE(kpkeys_cred_slots.nr_chunks) * KPKEYS_CRED_SLOTS;
-	struct kpkeys_cred_slot *slot;
+/* Where to look: what is owed, the slots say. */
+static struct callback_head *owed;
+static DEFINE_RAW_SPINLOCK(owed_lock);
 
-	for (nr = 0; nr < end; nr++) {
-		slot = kpkeys_cred_slot(nr);
-		if (READ_ONCE(slot->owner) & 1 && (READ_ONCE(slot->record.cred) == sealed ||
-						   READ_ONCE(slot->record.real) == sealed))
-			return true;
-	}
-	return false;
+/* Return: -EAGAIN if nobody uses them any more, or others change that. */
+static noinline __flatten int note_owed(unsigned int nr, const struct cred *prepared)
+{
+	struct kpkeys_cred_slot *slot;
+	long users;
+
+	guard(kpkeys_guarded)();
+	kpkeys_reread(nr);
+	kpkeys_reread(prepared);
+	slot = kpkeys_cred_slot_at(nr);
+	if (!slot)
+		return -EPERM;
+	users = atomic_long_read(&slot->users);
+	if (READ_ONCE(slot->owner) != kpkeys_made_of(prepared) || users < 0 ||
+	    users & (IN_FORCE | OWED))
+		return -EPERM;
+	if (!users || atomic_long_cmpxchg(&slot->users, users, users | OWED) != users)
+		return -EAGAIN;
+	return 0;
 }
 
-/* Return: whether nobody has owed it before. */
-static noinline __flatten bool note_owed(unsigned int nr, const struct cred *prepared)
+static noinline __flatten bool claim_owed(unsigned int nr, const struct cred *prepared)
 {
 	struct kpkeys_cred_slot *slot;
 
@@ -70,19 +65,31 @@ static noinline __flatten bool note_owed(unsigned int nr, const struct cred *pre
 	kpkeys_reread(prepared);
 	slot = kpkeys_cred_slot_at(nr);
 	return slot && READ_ONCE(slot->owner) == kpkeys_made_of(prepared) &&
-	       !(atomic_long_fetch_or(OWED, &slot->users) & OWED);
+	       atomic_long_cmpxchg(&slot->users, OWED, 0) == OWED;
 }
 
-static noinline __flatten struct cred *claim_owed(unsigned int nr)
+static bool is_put_aside(const struct cred *prepared)
 {
-	struct kpkeys_cred_slot *slot;
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(prepared->slot);
 
-	guard(kpkeys_guarded)();
-	kpkeys_reread(nr);
-	slot = kpkeys_cred_slot_at(nr);
-	if (!slot || atomic_long_cmpxchg(&slot->users, OWED, 0) != OWED)
-		return NULL;
-	return (struct cred *)READ_ONCE(slot->owner);
+	return slot && atomic_long_read(&slot->users) != OWED;
+}
+
+static struct cred *take_owed(void)
+{
+	struct callback_head **at;
+	struct cred *cred;
+
+	guard(raw_spinlock_irqsave)(&owed_lock);
+	for (at = &owed; *at; at = &(*at)->next) {
+		cred = container_of(*at, struct cred, rcu);
+		if (is_put_aside(cred) || !claim_owed(cred->slot, cred))
+			continue;
+		*at = cred->rcu.next;
+		atomic_dec(&kpkeys_nr_owed);
+		return cred;
+	}
+	return NULL;
 }
 
 /**
@@ -90,36 +97,43 @@ static noinline __flatten struct cred *claim_owed(unsigned int nr)
  */
 void __kpkeys_put_owed_creds(void)
 {
-	unsigned int nr, end = READ_ONCE(kpkeys_cred_slots.nr_chunks) * KPKEYS_CRED_SLOTS;
 	struct cred *cred;
 
-	for (nr = 0; nr < end; nr++) {
-		if (atomic_long_read(&kpkeys_cred_slot(nr)->users) != OWED)
-			continue;
-		cred = claim_owed(nr);
-		if (!cred)
-			continue;
-		atomic_dec(&kpkeys_nr_owed);
+	while ((cred = take_owed())) {
+		cred->non_rcu = 0;
 		put_cred(cred);
 	}
 }
 
-static bool owe_a_reference(struct cred *prepared)
+/* A reference, and the head by which they were to be freed, for who reverts. */
+static int owe_a_reference(struct cred *prepared)
 {
-	unsigned int nr = prepared->slot;
-	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+	int ret;
 
-	if (!slot || READ_ONCE(slot->owner) != kpkeys_made_of(prepared) ||
-	    is_in_force(&slot->cred))
-		return false;
+	guard(raw_spinlock_irqsave)(&owed_lock);
+	ret = note_owed(prepared->slot, prepared);
+	if (ret)
+		return ret;
 	atomic_long_set(&prepared->usage, 1);
-	if (note_owed(nr, prepared))
-		atomic_inc(&kpkeys_nr_owed);
-	kpkeys_put_owed_creds();
-	return true;
+	prepared->rcu.next = owed;
+	owed = &prepared->rcu;
+	atomic_inc(&kpkeys_nr_owed);
+	return 0;
 }
 
 /* ---- records, and what goes with them ---- */
+
+/* Once, however many CPUs have the task go. */
+static __always_inline struct kpkeys_record *claim_record(unsigned int nr,
+							  const struct task_struct *task)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+	unsigned long owner = kpkeys_owned_by(task);
+
+	if (!slot || cmpxchg(&slot->owner, owner, kpkeys_owned_by(NULL)) != owner)
+		return NULL;
+	return &slot->record;
+}
 
 /* With interrupts off: records go in softirqs, too. */
 static noinline __flatten bool drop_record(unsigned int nr, const struct task_struct *task,
@@ -132,15 +146,15 @@ static noinline __flatten bool drop_record(unsigned int nr, const struct task_st
 	kpkeys_reread(task);
 	kpkeys_reread(one);
 	kpkeys_reread(other);
-	free_sealed(one);
-	free_sealed(other);
-	record = kpkeys_record_at(nr, task);
+	kpkeys_sealed_free(one);
+	kpkeys_sealed_free(other);
+	record = claim_record(nr, task);
 	if (!record)
 		return false;
 	kpkeys_cred_use(record->real, -1);
 	kpkeys_cred_use(record->cred, -1);
 	while (record->nr_below && record->nr_below <= KPKEYS_CRED_DEPTH)
-		kpkeys_cred_use(record->below[--record->nr_below], -1);
+		kpkeys_cred_use(record->below[--record->nr_below], -KPKEYS_ASIDE);
 	kpkeys_leave_stack(nr);
 	kpkeys_cred_release(nr);
 	return true;
@@ -163,7 +177,7 @@ static noinline __flatten bool free_at_once(unsigned int nr)
 {
 	guard(kpkeys_guarded)();
 	kpkeys_reread(nr);
-	return free_sealed(nr);
+	return kpkeys_sealed_free(nr);
 }
 
 /* On a CPU, or of one that is off. */
@@ -240,10 +254,16 @@ static bool let_wait(unsigned int nr)
 bool __kpkeys_free_creds(struct cred *cred)
 {
 	unsigned int nr = cred->slot;
+	int ret;
 
-	if (!nr || (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
-		return true;
-	if (!owe_a_reference(cred))
+	do {
+		if (!nr || (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
+			return true;
+		ret = owe_a_reference(cred);
+	} while (ret == -EAGAIN);
+	if (ret)
 		kpkeys_refuse_quietly("free", "credentials that are in force", cred);
+	else
+		kpkeys_put_owed_creds();
 	return false;
 }

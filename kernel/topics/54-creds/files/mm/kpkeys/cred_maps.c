@@ -83,13 +83,15 @@ static __always_inline const struct uid_gid_map *own_map(bool gids)
 {
 	const struct task_struct *task = current;
 	const struct kpkeys_record *record;
+	const struct cred *real;
 
 	/* Nothing of it is kept between extents: sections have no registers to spare. */
 	kpkeys_reread(task);
 	record = kpkeys_record_of(task);
 	if (!record || !kpkeys_record_runs(record))
 		return NULL;
-	return kpkeys_map_of(record->real->ns_slot, gids);
+	real = kpkeys_own_real(record);
+	return real ? kpkeys_map_of(real->ns_slot, gids) : NULL;
 }
 
 /* One's own ID anybody has, and in a namespace those that it has. Others take a capability. */
@@ -173,7 +175,7 @@ static __always_inline int publish_map(unsigned int nr, const struct user_namesp
 /* What it is not to have is asked of the copy. */
 static __always_inline int seal(unsigned int chunk, const struct mapping *mapping, bool gids)
 {
-	const struct kpkeys_record *record;
+	const struct cred *real;
 	unsigned int nr, extents;
 	int ret = -EPERM;
 
@@ -184,8 +186,8 @@ static __always_inline int seal(unsigned int chunk, const struct mapping *mappin
 	if (!nr)
 		return -EAGAIN;
 	fill_map(&kpkeys_list(nr)->map, READ_ONCE(mapping->map), extents);
-	record = kpkeys_own_record();
-	if (!record || !may_have(record->real, nr, gids))
+	real = kpkeys_own_real(kpkeys_own_record());
+	if (!real || !may_have(real, nr, gids))
 		nr |= KPKEYS_GROWN;
 	if (!(nr & KPKEYS_GROWN) || kpkeys_state.mode == KPKEYS_AUDIT)
 		ret = publish_map(nr & ~KPKEYS_GROWN, READ_ONCE(mapping->ns), gids);

@@ -111,20 +111,20 @@ static __always_inline void fill_ns(struct kpkeys_user_ns *ns, const struct cred
 
 static noinline __flatten int make_ns(unsigned int chunk, void *data)
 {
-	const struct kpkeys_record *record;
+	const struct cred *maker;
 	unsigned int nr;
 	int ret;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(data);
-	record = kpkeys_own_record();
-	if (!record || data == &init_user_ns)
+	maker = kpkeys_own_real(kpkeys_own_record());
+	if (!maker || data == &init_user_ns)
 		return -EPERM;
 	nr = kpkeys_list_take(chunk, UNITS, true);
 	if (!nr)
 		return -EAGAIN;
-	fill_ns(&kpkeys_list(nr)->ns, record->real);
+	fill_ns(&kpkeys_list(nr)->ns, maker);
 	ret = publish_ns(nr, data);
 	if (!ret)
 		return nr;

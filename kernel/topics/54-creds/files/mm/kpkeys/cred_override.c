@@ -14,6 +14,7 @@ static __always_inline int push(struct kpkeys_record *record, const struct cred 
 {
 	if (record->nr_below >= KPKEYS_CRED_DEPTH)
 		return -ENOSPC;
+	kpkeys_cred_use(record->cred, KPKEYS_ASIDE - 1);
 	record->below[record->nr_below] = record->cred;
 	WRITE_ONCE(record->nr_below, record->nr_below + 1);
 	WRITE_ONCE(record->cred, cred);
@@ -51,6 +52,8 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	record = kpkeys_own_record();
 	if (!record)
 		return -EPERM;
+	if (READ_ONCE(record->nr_below) >= KPKEYS_CRED_DEPTH)
+		return -ENOSPC;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
@@ -58,7 +61,9 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	kpkeys_cred_seal(sealed, 1, record->real);
 	if (!push(record, sealed))
 		return is_complete ? nr : nr | KPKEYS_GROWN;
-	kpkeys_sealed_release(nr);
+	/* Somebody may have counted himself. */
+	kpkeys_cred_use(sealed, -1);
+	kpkeys_sealed_free(nr);
 	return -ENOSPC;
 }
 
@@ -137,12 +142,16 @@ static __always_inline bool is_below(const struct kpkeys_record *record, const s
 static __always_inline void pop(struct kpkeys_record *record, const struct cred *old)
 {
 	bool runs = kpkeys_is_of_cpu(record);
+	unsigned long below = READ_ONCE(record->nr_below);
 
-	do {
+	while (below && below-- <= KPKEYS_CRED_DEPTH) {
 		kpkeys_cred_use(record->cred, -1);
-		WRITE_ONCE(record->nr_below, record->nr_below - 1);
-		WRITE_ONCE(record->cred, record->below[record->nr_below]);
-	} while (record->nr_below && record->cred != old);
+		WRITE_ONCE(record->nr_below, below);
+		WRITE_ONCE(record->cred, record->below[below]);
+		kpkeys_cred_use(record->cred, 1 - KPKEYS_ASIDE);
+		if (record->cred == old)
+			break;
+	}
 	if (runs)
 		kpkeys_note_on_cpu(record);
 	raw_cpu_write(kpkeys_cpu.overridden, record->nr_below);

@@ -21,6 +21,9 @@
 #define KPKEYS_CRED_DEPTH	24
 #define KPKEYS_STACK_BITS	12
 
+/* Of users: one that has put them aside, where others are one each. */
+#define KPKEYS_ASIDE		BIT(32)
+
 /* Beside the number of what was sealed: it was to be more than is allowed. */
 #define KPKEYS_GROWN		BIT(30)
 
@@ -45,7 +48,7 @@ struct kpkeys_record {
 /**
  * struct kpkeys_cred_slot - a record, or sealed credentials
  * @owner: the task, with bit 0 set, or what was prepared; 0 while it is free
- * @users: of credentials, how often records name them
+ * @users: of credentials, how often records name them; KPKEYS_ASIDE for each of @below
  * @record: of a task
  * @cred: else: credentials that nobody changes any more
  * @rights: of these: a number that those have in common that allow the same
@@ -164,33 +167,40 @@ static __always_inline unsigned long kpkeys_rights_of(const struct cred *cred)
  * notes, in keyed memory, which rights the task has that it switched to.
  */
 #ifdef CONFIG_X86_64
-/* Of a task with overrides: others have the same credentials twice, and one look is enough. */
-#define KPKEYS_OVERRIDDEN	BIT(63)
-
-static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
+static __always_inline bool kpkeys_is_real_of_cpu(const struct cred *real)
 {
-	unsigned long rights = kpkeys_rights_of(READ_ONCE(record->cred));
+	return kpkeys_rights_of(real) == raw_cpu_read(kpkeys_cpu.real_rights);
+}
 
-	if (likely(!READ_ONCE(record->nr_below)))
-		return rights == raw_cpu_read(kpkeys_cpu.rights);
-	return (rights | KPKEYS_OVERRIDDEN) == raw_cpu_read(kpkeys_cpu.rights) &&
-	       kpkeys_rights_of(READ_ONCE(record->real)) == raw_cpu_read(kpkeys_cpu.real_rights);
+static __always_inline bool kpkeys_are_of_cpu(const struct cred *cred, const struct cred *real)
+{
+	return kpkeys_rights_of(cred) == raw_cpu_read(kpkeys_cpu.rights) &&
+	       kpkeys_is_real_of_cpu(real);
 }
 
 static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *record)
 {
-	raw_cpu_write(kpkeys_cpu.rights, kpkeys_rights_of(record->cred) |
-		      (record->nr_below ? KPKEYS_OVERRIDDEN : 0));
+	raw_cpu_write(kpkeys_cpu.rights, kpkeys_rights_of(record->cred));
 	raw_cpu_write(kpkeys_cpu.real_rights, kpkeys_rights_of(record->real));
 }
 #else
-static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
+static __always_inline bool kpkeys_is_real_of_cpu(const struct cred *real)
+{
+	return true;
+}
+
+static __always_inline bool kpkeys_are_of_cpu(const struct cred *cred, const struct cred *real)
 {
 	return true;
 }
 
 static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *record) { }
 #endif
+
+static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
+{
+	return kpkeys_are_of_cpu(READ_ONCE(record->cred), READ_ONCE(record->real));
+}
 
 /* Of the task that is said to be current: does it run? */
 static __always_inline bool kpkeys_record_runs(const struct kpkeys_record *record)
@@ -203,6 +213,21 @@ static __always_inline struct kpkeys_record *kpkeys_own_record(void)
 	struct kpkeys_record *record = kpkeys_record_of(current);
 
 	return record && kpkeys_record_runs(record) ? record : NULL;
+}
+
+/*
+ * For a section to go on with: that of whom it has asked about may be another one by now,
+ * if that one runs on another CPU.
+ */
+static __always_inline const struct cred *kpkeys_own_real(const struct kpkeys_record *record)
+{
+	const struct cred *real;
+
+	if (!record)
+		return NULL;
+	real = READ_ONCE(record->real);
+	OPTIMIZER_HIDE_VAR(real);
+	return kpkeys_is_real_of_cpu(real) ? real : NULL;
 }
 
 /**
@@ -304,6 +329,23 @@ static __always_inline void kpkeys_sealed_release(unsigned int nr)
 	kpkeys_list_drop(kpkeys_cred_slot(nr)->cred.group_info);
 	kpkeys_ns_drop(kpkeys_cred_slot(nr)->cred.ns_slot);
 	kpkeys_cred_release(nr);
+}
+
+/* If nobody uses what the slot is. */
+static __always_inline bool kpkeys_sealed_free(unsigned int nr)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+
+	if (!slot || !slot->owner || slot->owner & 1 ||
+	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
+		return false;
+	/* It may have gone in between, and a record have come. */
+	if (!READ_ONCE(slot->owner) || READ_ONCE(slot->owner) & 1) {
+		atomic_long_sub(LONG_MIN, &slot->users);
+		return false;
+	}
+	kpkeys_sealed_release(nr);
+	return true;
 }
 
 /* In a namespace that nobody knows they do nothing. */

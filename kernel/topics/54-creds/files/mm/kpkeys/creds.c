@@ -124,9 +124,15 @@ const struct cred *__kpkeys_current_cred(void)
 {
 	const struct task_struct *task = read_current();
 	const struct kpkeys_record *record = kpkeys_record_of(task);
+	const struct cred *cred, *real;
 
-	if (likely(record && kpkeys_record_runs(record)))
-		return READ_ONCE(record->cred);
+	if (likely(record)) {
+		/* What is returned: another CPU may change the record of who runs there. */
+		cred = READ_ONCE(record->cred);
+		real = READ_ONCE(record->real);
+		if (likely(kpkeys_is_on_stack(record) && kpkeys_are_of_cpu(cred, real)))
+			return cred;
+	}
 	return refuse_to_current(task, record, rcu_dereference_raw(task->cred));
 }
 EXPORT_SYMBOL(__kpkeys_current_cred);
@@ -138,9 +144,15 @@ const struct cred *__kpkeys_current_real_cred(void)
 {
 	const struct task_struct *task = read_current();
 	const struct kpkeys_record *record = kpkeys_record_of(task);
+	const struct cred *cred, *real;
 
-	if (likely(record && kpkeys_record_runs(record)))
-		return READ_ONCE(record->real);
+	if (likely(record)) {
+		/* What is returned: another CPU may change the record of who runs there. */
+		cred = READ_ONCE(record->cred);
+		real = READ_ONCE(record->real);
+		if (likely(kpkeys_is_on_stack(record) && kpkeys_are_of_cpu(cred, real)))
+			return real;
+	}
 	return refuse_to_current(task, record, rcu_dereference_raw(task->real_cred));
 }
 EXPORT_SYMBOL(__kpkeys_current_real_cred);
@@ -234,28 +246,28 @@ static __always_inline void fill_record(unsigned int nr, const struct task_struc
 /* A child has its parent's objective ones: others are the parent's for a while only. */
 static noinline __flatten int share_creds(unsigned int chunk, const struct task_struct *child)
 {
-	struct kpkeys_record *parent;
+	const struct cred *real;
 	unsigned int nr;
 
 	guard(irq)();
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
-	parent = kpkeys_own_record();
-	if (!parent)
+	real = kpkeys_own_real(kpkeys_own_record());
+	if (!real)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	kpkeys_cred_use(parent->real, 2);
-	fill_record(nr, child, parent->real);
+	kpkeys_cred_use(real, 2);
+	fill_record(nr, child, real);
 	return nr;
 }
 
 static noinline __flatten int seal_for_child(unsigned int chunk,
 					     const struct task_struct *child, struct cred *new)
 {
-	struct kpkeys_record *parent;
+	const struct cred *real;
 	unsigned int nr, cred_nr;
 	int ret;
 
@@ -264,20 +276,22 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
 	kpkeys_reread(new);
-	parent = kpkeys_own_record();
-	if (!parent)
+	real = kpkeys_own_real(kpkeys_own_record());
+	if (!real)
 		return -EPERM;
 	cred_nr = kpkeys_cred_claim(chunk);
 	if (!cred_nr)
 		return -EAGAIN;
-	ret = seal_if(kpkeys_may_fork, cred_nr, parent->real, new);
+	ret = seal_if(kpkeys_may_fork, cred_nr, real, new);
 	if (ret < 0)
 		return ret;
 	/* Nothing of the first one is kept for it. */
 	OPTIMIZER_HIDE_VAR(chunk);
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr) {
-		kpkeys_sealed_release(cred_nr);
+		/* Somebody may have counted himself. */
+		kpkeys_cred_use(&kpkeys_cred_slot(cred_nr)->cred, -2);
+		kpkeys_sealed_free(cred_nr);
 		return -EAGAIN;
 	}
 	fill_record(nr, child, &kpkeys_cred_slot(cred_nr)->cred);
@@ -327,22 +341,23 @@ static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record
 					bool (*may_have)(const struct cred *old,
 							 const struct cred *new))
 {
-	const struct cred *sealed;
+	const struct cred *sealed, *real = kpkeys_own_real(record);
 	unsigned int nr;
 	int ret;
 
-	if (!record || record->nr_below)
+	if (!real || record->nr_below)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	ret = seal_if(may_have, nr, record->real, new);
+	ret = seal_if(may_have, nr, real, new);
 	if (ret < 0)
 		return ret;
 	sealed = &kpkeys_cred_slot(nr)->cred;
-	kpkeys_cred_use(record->real, -2);
-	/* Others read what is behind it. */
-	smp_store_release(&record->real, sealed);
+	/* Others read what is behind it. Two CPUs with one task do not both give up what it had. */
+	if (cmpxchg_release(&record->real, real, sealed) != real)
+		return -EPERM;
+	kpkeys_cred_use(real, -2);
 	WRITE_ONCE(record->cred, sealed);
 	kpkeys_note_on_cpu(record);
 	return nr | ret;

@@ -223,24 +223,72 @@ static bool is_sealed_at(unsigned int nr, const struct cred *prepared)
 	return READ_ONCE(kpkeys_cred_slot(nr)->owner) == kpkeys_made_of(prepared);
 }
 
-/* As nfsd does: it acts for one client, then with more rights, then as itself. */
+struct service {
+	struct cred *user, *other;
+	unsigned int slot;
+};
+
+/* As nfsd does: it acts for one client, then with more rights, and forgets the former. */
+static void serve(void *data)
+{
+	struct service *service = data;
+
+	put_cred(kpkeys_test_override(service->user));
+	service->slot = service->user->slot;
+	put_cred(service->user);
+	put_cred(kpkeys_test_override(service->other));
+	put_cred(service->other);
+	rcu_barrier();
+}
+
+static struct service make_service(struct kunit *test)
+{
+	return (struct service) {
+		.user = kpkeys_test_user(test), .other = kpkeys_test_user(test),
+	};
+}
+
+static void expect_freed(struct kunit *test, const struct service *service)
+{
+	KUNIT_EXPECT_FALSE(test, is_sealed_at(service->slot, service->user));
+	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_nr_owed), 0);
+}
+
 static void test_put_aside_is_freed_by_who_reverts(struct kunit *test)
 {
-	struct cred *user = kpkeys_test_user(test), *other = kpkeys_test_user(test);
+	struct service service = make_service(test);
 	unsigned long before = kpkeys_test_violations();
-	unsigned int slot;
 
-	put_cred(kpkeys_test_override(user));
-	slot = user->slot;
-	put_cred(user);
-	put_cred(kpkeys_test_override(other));
-	put_cred(other);
-	KUNIT_EXPECT_TRUE(test, is_sealed_at(slot, user));
+	serve(&service);
+	KUNIT_EXPECT_TRUE(test, is_sealed_at(service.slot, service.user));
 	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_nr_owed), 1);
 	kpkeys_test_revert(get_cred(current_real_cred()));
-	KUNIT_EXPECT_FALSE(test, is_sealed_at(slot, user));
-	KUNIT_EXPECT_EQ(test, atomic_read(&kpkeys_nr_owed), 0);
+	expect_freed(test, &service);
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before);
+}
+
+static void test_put_aside_is_freed_by_who_ends(struct kunit *test)
+{
+	struct service service = make_service(test);
+	unsigned int i;
+
+	kpkeys_test_in_task(test, serve, &service);
+	for (i = 0; i < 100 && is_sealed_at(service.slot, service.user); i++)
+		msleep(20);
+	expect_freed(test, &service);
+}
+
+static void test_put_aside_is_freed_on_the_way_to_user_space(struct kunit *test)
+{
+	struct service service = make_service(test);
+	unsigned long before = kpkeys_test_violations();
+
+	serve(&service);
+	go_to_user_space();
+	rcu_assign_pointer(current->cred, get_cred(current_real_cred()));
+	put_cred(service.other);
+	expect_freed(test, &service);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
 static struct kunit_case tasks_cases[] = {
@@ -251,6 +299,8 @@ static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_chains_stay_whole),
 	KUNIT_CASE(test_refused_task_is_out_of_reach),
 	KUNIT_CASE(test_put_aside_is_freed_by_who_reverts),
+	KUNIT_CASE(test_put_aside_is_freed_by_who_ends),
+	KUNIT_CASE(test_put_aside_is_freed_on_the_way_to_user_space),
 	{}
 };
 

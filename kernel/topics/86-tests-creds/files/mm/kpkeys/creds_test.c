@@ -213,34 +213,31 @@ static void test_current_is_what_runs(struct kunit *test)
 
 	KUNIT_EXPECT_TRUE(test, kpkeys_is_of_cpu(own));
 	KUNIT_EXPECT_TRUE(test, is_nobody_with(rights + 1, rights));
-	KUNIT_EXPECT_TRUE(test, is_nobody_with(rights | KPKEYS_OVERRIDDEN, rights + 1));
+	KUNIT_EXPECT_TRUE(test, is_nobody_with(rights, rights + 1));
 	KUNIT_EXPECT_PTR_EQ(test, current_cred(), own->cred);
 }
 
-/* The other one has the same credentials for a while, or others beside them. */
+/* The other one has an override, or begins or ends one; who runs has the same rights twice. */
 static void test_overridden_is_what_runs(struct kunit *test)
 {
 	struct cred *user = kpkeys_test_user(test);
 	const struct cred *old = kpkeys_test_override(user);
 	const struct kpkeys_record *own = kpkeys_record_of(current);
+	const struct kpkeys_record between = { .cred = own->cred, .real = own->real };
 	unsigned long rights = kpkeys_rights_of(own->cred);
-	unsigned long real_rights = kpkeys_rights_of(own->real);
-	bool is_of_cpu = kpkeys_is_of_cpu(own);
-	unsigned long noted = raw_cpu_read(kpkeys_cpu.rights);
-	bool is_nobody[] = {
-		is_nobody_with(rights, rights),
-		is_nobody_with(rights | KPKEYS_OVERRIDDEN, rights),
-		is_nobody_with(real_rights | KPKEYS_OVERRIDDEN, real_rights),
-	};
-	unsigned int i;
+	bool is_of_cpu = kpkeys_is_of_cpu(own), is_nobody, is_plain;
 
+	is_nobody = is_nobody_with(rights, rights);
+	scoped_guard(irqsave) {
+		note_on_cpu(rights, rights);
+		is_plain = kpkeys_is_of_cpu(&between) || kpkeys_own_real(&between);
+		note_on_cpu(rights, kpkeys_rights_of(own->real));
+	}
 	kpkeys_test_revert(old);
 	put_cred(user);
 	KUNIT_EXPECT_TRUE(test, is_of_cpu);
-	/* Who has the same twice does not run here. */
-	KUNIT_EXPECT_NE(test, noted, rights);
-	for (i = 0; i < ARRAY_SIZE(is_nobody); i++)
-		KUNIT_EXPECT_TRUE_MSG(test, is_nobody[i], "%u", i);
+	KUNIT_EXPECT_TRUE(test, is_nobody);
+	KUNIT_EXPECT_FALSE(test, is_plain);
 }
 
 /* A task that comes back on another one's stack has no rights. */
@@ -257,8 +254,8 @@ static void test_switch_asks_whose_stack_it_is(struct kunit *test)
 		__kpkeys_task_runs(current);
 		by_own = raw_cpu_read(kpkeys_cpu.rights);
 	}
-	KUNIT_EXPECT_EQ(test, by_other, KPKEYS_OVERRIDDEN);
-	KUNIT_EXPECT_EQ(test, by_idle, KPKEYS_OVERRIDDEN);
+	KUNIT_EXPECT_EQ(test, by_other, 0);
+	KUNIT_EXPECT_EQ(test, by_idle, 0);
 	KUNIT_EXPECT_EQ(test, by_own, kpkeys_rights_of(current_cred()));
 }
 
@@ -381,8 +378,12 @@ static void test_depth_is_bounded(struct kunit *test)
 static void test_counts_free_nothing_in_force(struct kunit *test)
 {
 	const struct cred *cred = current_real_cred();
+	unsigned long before = kpkeys_test_violations();
+	long users = atomic_long_read(&cred_counts(cred)->usage);
 
 	KUNIT_EXPECT_FALSE(test, kpkeys_free_creds(cred_counts(cred)));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&cred_counts(cred)->usage), users);
 	KUNIT_EXPECT_TRUE(test, kpkeys_is_sealed(cred));
 	KUNIT_EXPECT_PTR_EQ(test, current_real_cred(), cred);
 }
