@@ -160,6 +160,19 @@ static bool receive_messages(const struct group *group, int at)
 	return true;
 }
 
+/* So that who waits for a message learns that nobody is left to send one. */
+static void close_others(const struct group *group, int number)
+{
+	int i;
+
+	for (i = 0; i < GROUP; i++) {
+		if (number < GROUP || i != number - GROUP)
+			close(group->pairs[i][1]);
+		if (number >= GROUP)
+			close(group->pairs[i][0]);
+	}
+}
+
 /* Nothing is to run while one waits for its turn: it would be taken for an interrupt, and not counted. */
 static void start_process(const struct group *group, int number)
 {
@@ -169,10 +182,12 @@ static void start_process(const struct group *group, int number)
 
 	if (fork())
 		return;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close_others(group, number);
 	sched_setscheduler(0, SCHED_FIFO, &first);
-	good = (!group->users || !setresuid(USER + number, USER + number, USER + number)) &&
-	       read(group->go[0], &byte, 1) == 1;
+	good = !group->users || !setresuid(USER + number, USER + number, USER + number);
+	/* Not before: another ID takes it away. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	good = good && read(group->go[0], &byte, 1) == 1;
 	if (good && number < GROUP)
 		good = send_messages(group);
 	else if (good)
@@ -180,14 +195,12 @@ static void start_process(const struct group *group, int number)
 	_exit(!good);
 }
 
-static void close_all(const struct group *group, int pairs)
+static void close_pairs(const struct group *group, int pairs)
 {
 	while (pairs--) {
 		close(group->pairs[pairs][0]);
 		close(group->pairs[pairs][1]);
 	}
-	close(group->go[0]);
-	close(group->go[1]);
 }
 
 static bool wait_for_all(void)
@@ -205,21 +218,26 @@ static long messages_between(const struct load *load, bool users)
 	struct group group = { .times = load->times / (GROUP * GROUP), .users = users };
 	int i;
 
-	if (pipe(group.go))
+	if (pipe(group.go)) {
+		load_failed("no pipe");
 		return 0;
+	}
 	for (i = 0; i < GROUP; i++)
 		if (socketpair(AF_UNIX, SOCK_STREAM, 0, group.pairs[i])) {
 			load_failed("no sockets");
-			close_all(&group, i);
-			return 0;
+			close_pairs(&group, i);
+			goto out;
 		}
 	for (i = 0; i < 2 * GROUP; i++)
 		start_process(&group, i);
+	close_pairs(&group, GROUP);
 	load_open(load);
 	if (write(group.go[1], bytes, sizeof(bytes)) != (ssize_t)sizeof(bytes) || !wait_for_all())
 		load_failed("messages were lost");
 	load_close();
-	close_all(&group, GROUP);
+out:
+	close(group.go[0]);
+	close(group.go[1]);
 	return load->times;
 }
 

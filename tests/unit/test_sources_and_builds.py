@@ -183,6 +183,8 @@ def test_an_image_that_another_make_wrote_is_built_again(build):
     image = build().image
     os.utime(image, ns=(1, 1))
     assert build().fresh and not build().fresh
+    image.unlink()
+    assert build().fresh
 
 
 def test_a_changed_fragment_builds_again(build, workspace):

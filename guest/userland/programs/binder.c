@@ -91,6 +91,7 @@ static void ask(int fd, unsigned int id)
 	} };
 
 	check(!setresuid(-1, id, -1), "user ID");
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* which another ID takes away */
 	talk(fd, &request, sizeof(request), NULL, 0);
 	give_back(fd, await(fd, BR_REPLY).data.ptr.buffer);
 	check(!setresuid(-1, 0, -1), "user ID");
@@ -102,7 +103,6 @@ static void be_client(unsigned int first)
 	int fd = open_device();
 	unsigned int i;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (i = 0; i < REQUESTS; i++)
 		ask(fd, first + i);
 	_exit(0);

@@ -159,7 +159,8 @@ class Builder:
         key = self._key(tree, folder, revision)
         stamp = folder / BUILT_STAMP
         image = folder / self.arch.image
-        if stamp.is_file() and stamp.read_text() == _stamped(key, image) and not self.options.deb:
+        is_known = image.is_file() and stamp.is_file() and stamp.read_text() == _stamped(key, image)
+        if is_known and not self.options.deb:
             say(f"kernel ({self.lane.name}) is up to date")
             return Built(image, folder, tree, fresh=False)
         stamp.unlink(missing_ok=True)

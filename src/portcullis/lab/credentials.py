@@ -30,7 +30,7 @@ def credentials_part(results: Iterable[Result]) -> Part | None:
     name, arch, off, on, change, writes = rows[0]
     example = (
         f"One operation of {name} executes {off} instructions on {arch} with kpkeys_cred=off, and {on} otherwise: "
-        f"{change}. It writes the register {writes} times more."
+        f"{change}. The difference in writes of the register is {writes}."
     )
     columns = ("benchmark", "architecture", "instructions without", "with", "change", "writes of the register")
     note = "Instructions at both privilege levels. Neither column has a price."
