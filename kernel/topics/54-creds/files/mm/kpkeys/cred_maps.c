@@ -82,15 +82,11 @@ static __always_inline bool is_given(const struct uid_gid_map *from, unsigned in
 static __always_inline const struct uid_gid_map *own_map(bool gids)
 {
 	const struct task_struct *task = current;
-	const struct kpkeys_record *record;
 	const struct cred *real;
 
 	/* Nothing of it is kept between extents: sections have no registers to spare. */
 	kpkeys_reread(task);
-	record = kpkeys_record_of(task);
-	if (!record || !kpkeys_record_runs(record))
-		return NULL;
-	real = kpkeys_own_real(record);
+	real = kpkeys_own_real(kpkeys_record_of(task));
 	return real ? kpkeys_map_of(real->ns_slot, gids) : NULL;
 }
 
@@ -186,7 +182,7 @@ static __always_inline int seal(unsigned int chunk, const struct mapping *mappin
 	if (!nr)
 		return -EAGAIN;
 	fill_map(&kpkeys_list(nr)->map, READ_ONCE(mapping->map), extents);
-	real = kpkeys_own_real(kpkeys_own_record());
+	real = kpkeys_own_real(kpkeys_record_of(current));
 	if (!real || !may_have(real, nr, gids))
 		nr |= KPKEYS_GROWN;
 	if (!(nr & KPKEYS_GROWN) || kpkeys_state.mode == KPKEYS_AUDIT)

@@ -118,7 +118,7 @@ static noinline __flatten int make_ns(unsigned int chunk, void *data)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(data);
-	maker = kpkeys_own_real(kpkeys_own_record());
+	maker = kpkeys_own_real(kpkeys_record_of(current));
 	if (!maker || data == &init_user_ns)
 		return -EPERM;
 	nr = kpkeys_list_take(chunk, UNITS, true);

@@ -167,15 +167,10 @@ static __always_inline unsigned long kpkeys_rights_of(const struct cred *cred)
  * notes, in keyed memory, which rights the task has that it switched to.
  */
 #ifdef CONFIG_X86_64
-static __always_inline bool kpkeys_is_real_of_cpu(const struct cred *real)
-{
-	return kpkeys_rights_of(real) == raw_cpu_read(kpkeys_cpu.real_rights);
-}
-
 static __always_inline bool kpkeys_are_of_cpu(const struct cred *cred, const struct cred *real)
 {
 	return kpkeys_rights_of(cred) == raw_cpu_read(kpkeys_cpu.rights) &&
-	       kpkeys_is_real_of_cpu(real);
+	       kpkeys_rights_of(real) == raw_cpu_read(kpkeys_cpu.real_rights);
 }
 
 static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *record)
@@ -184,11 +179,6 @@ static __always_inline void kpkeys_note_on_cpu(const struct kpkeys_record *recor
 	raw_cpu_write(kpkeys_cpu.real_rights, kpkeys_rights_of(record->real));
 }
 #else
-static __always_inline bool kpkeys_is_real_of_cpu(const struct cred *real)
-{
-	return true;
-}
-
 static __always_inline bool kpkeys_are_of_cpu(const struct cred *cred, const struct cred *real)
 {
 	return true;
@@ -202,32 +192,32 @@ static __always_inline bool kpkeys_is_of_cpu(const struct kpkeys_record *record)
 	return kpkeys_are_of_cpu(READ_ONCE(record->cred), READ_ONCE(record->real));
 }
 
-/* Of the task that is said to be current: does it run? */
-static __always_inline bool kpkeys_record_runs(const struct kpkeys_record *record)
+/*
+ * Of the task that is said to be current: does it run, and with what? Another CPU may change
+ * the record if that one runs there, so who goes on does so with what was asked about.
+ */
+static __always_inline bool kpkeys_read_own(const struct kpkeys_record *record,
+					    const struct cred **cred, const struct cred **real)
 {
-	return kpkeys_is_on_stack(record) && kpkeys_is_of_cpu(record);
+	if (!record)
+		return false;
+	*cred = READ_ONCE(record->cred);
+	*real = READ_ONCE(record->real);
+	return kpkeys_is_on_stack(record) && kpkeys_are_of_cpu(*cred, *real);
+}
+
+static __always_inline const struct cred *kpkeys_own_real(const struct kpkeys_record *record)
+{
+	const struct cred *cred, *real;
+
+	return kpkeys_read_own(record, &cred, &real) ? real : NULL;
 }
 
 static __always_inline struct kpkeys_record *kpkeys_own_record(void)
 {
 	struct kpkeys_record *record = kpkeys_record_of(current);
 
-	return record && kpkeys_record_runs(record) ? record : NULL;
-}
-
-/*
- * For a section to go on with: that of whom it has asked about may be another one by now,
- * if that one runs on another CPU.
- */
-static __always_inline const struct cred *kpkeys_own_real(const struct kpkeys_record *record)
-{
-	const struct cred *real;
-
-	if (!record)
-		return NULL;
-	real = READ_ONCE(record->real);
-	OPTIMIZER_HIDE_VAR(real);
-	return kpkeys_is_real_of_cpu(real) ? real : NULL;
+	return kpkeys_own_real(record) ? record : NULL;
 }
 
 /**
@@ -236,12 +226,12 @@ static __always_inline const struct cred *kpkeys_own_real(const struct kpkeys_re
  */
 static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cred *cred))
 {
-	const struct kpkeys_record *record;
+	const struct cred *cred, *real;
 
 	if (!kpkeys_creds_enabled())
 		return are(rcu_dereference_protected(current->cred, 1));
-	record = kpkeys_own_record();
-	return record && are(record->cred) && are(record->real);
+	return kpkeys_read_own(kpkeys_record_of(current), &cred, &real) &&
+	       are(cred) && are(real);
 }
 
 /* No pointer from ordinary memory is believed to be sealed credentials'. */

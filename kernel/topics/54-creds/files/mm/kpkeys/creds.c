@@ -126,13 +126,8 @@ const struct cred *__kpkeys_current_cred(void)
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 	const struct cred *cred, *real;
 
-	if (likely(record)) {
-		/* What is returned: another CPU may change the record of who runs there. */
-		cred = READ_ONCE(record->cred);
-		real = READ_ONCE(record->real);
-		if (likely(kpkeys_is_on_stack(record) && kpkeys_are_of_cpu(cred, real)))
-			return cred;
-	}
+	if (likely(kpkeys_read_own(record, &cred, &real)))
+		return cred;
 	return refuse_to_current(task, record, rcu_dereference_raw(task->cred));
 }
 EXPORT_SYMBOL(__kpkeys_current_cred);
@@ -146,13 +141,8 @@ const struct cred *__kpkeys_current_real_cred(void)
 	const struct kpkeys_record *record = kpkeys_record_of(task);
 	const struct cred *cred, *real;
 
-	if (likely(record)) {
-		/* What is returned: another CPU may change the record of who runs there. */
-		cred = READ_ONCE(record->cred);
-		real = READ_ONCE(record->real);
-		if (likely(kpkeys_is_on_stack(record) && kpkeys_are_of_cpu(cred, real)))
-			return real;
-	}
+	if (likely(kpkeys_read_own(record, &cred, &real)))
+		return real;
 	return refuse_to_current(task, record, rcu_dereference_raw(task->real_cred));
 }
 EXPORT_SYMBOL(__kpkeys_current_real_cred);
@@ -253,7 +243,7 @@ static noinline __flatten int share_creds(unsigned int chunk, const struct task_
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
-	real = kpkeys_own_real(kpkeys_own_record());
+	real = kpkeys_own_real(kpkeys_record_of(current));
 	if (!real)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
@@ -276,7 +266,7 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
 	kpkeys_reread(new);
-	real = kpkeys_own_real(kpkeys_own_record());
+	real = kpkeys_own_real(kpkeys_record_of(current));
 	if (!real)
 		return -EPERM;
 	cred_nr = kpkeys_cred_claim(chunk);
@@ -368,7 +358,7 @@ static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_own_record(), new, kpkeys_may_commit);
+	return put_in_force(chunk, kpkeys_record_of(current), new, kpkeys_may_commit);
 }
 
 static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
@@ -376,7 +366,7 @@ static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_own_record(), new, kpkeys_may_exec);
+	return put_in_force(chunk, kpkeys_record_of(current), new, kpkeys_may_exec);
 }
 
 static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
@@ -384,7 +374,7 @@ static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_own_record(), new, kpkeys_may_enter);
+	return put_in_force(chunk, kpkeys_record_of(current), new, kpkeys_may_enter);
 }
 
 static int seal_for(enum kpkeys_commit how, unsigned int chunk, struct cred *new)

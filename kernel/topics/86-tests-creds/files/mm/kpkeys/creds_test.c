@@ -223,7 +223,9 @@ static void test_overridden_is_what_runs(struct kunit *test)
 	struct cred *user = kpkeys_test_user(test);
 	const struct cred *old = kpkeys_test_override(user);
 	const struct kpkeys_record *own = kpkeys_record_of(current);
-	const struct kpkeys_record between = { .cred = own->cred, .real = own->real };
+	const struct kpkeys_record between = {
+		.cred = own->cred, .real = own->real, .stack = own->stack,
+	};
 	unsigned long rights = kpkeys_rights_of(own->cred);
 	bool is_of_cpu = kpkeys_is_of_cpu(own), is_nobody, is_plain;
 
