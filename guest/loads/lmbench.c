@@ -42,7 +42,11 @@ static bool child_fails(void (*become)(void))
 	return pid < 0 || status;
 }
 
-static long process_round(const struct load *load, void (*become)(void))
+/**
+ * load_processes() - One round: a process that becomes something and ends, again and again
+ * @become: Executes a program in it, or NULL
+ */
+long load_processes(const struct load *load, void (*become)(void))
 {
 	long i, bad = 0;
 
@@ -57,12 +61,12 @@ static long process_round(const struct load *load, void (*become)(void))
 
 static long fork_exit_round(const struct load *load)
 {
-	return process_round(load, NULL);
+	return load_processes(load, NULL);
 }
 
 static long fork_exec_round(const struct load *load)
 {
-	return process_round(load, be_program);
+	return load_processes(load, be_program);
 }
 
 static long shell_round(const struct load *load)
@@ -71,7 +75,7 @@ static long shell_round(const struct load *load)
 		load_skipped("no shell in this guest");
 		return 0;
 	}
-	return process_round(load, be_shell);
+	return load_processes(load, be_shell);
 }
 
 /* A file whose pages are all in the page cache. */

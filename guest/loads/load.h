@@ -52,6 +52,9 @@ void load_skipped(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void load_run(const struct load *load, const struct load_options *options);
 void load_begin(void);
 
+/* lmbench.c */
+long load_processes(const struct load *load, void (*become)(void));
+
 /* designs.c: a reason if the counts are not those of the kernel's design, or NULL. */
 const char *load_contradicts(const struct load *load, const struct load_stats *stats, long times);
 void load_design(char *design, size_t size);

@@ -70,7 +70,7 @@ static long open_round(const struct load *load)
 }
 
 /* The effective ID is another one, and root's again. */
-static long set_id_round(const struct load *load)
+static long setresuid_round(const struct load *load)
 {
 	long i, good = 0;
 
@@ -99,33 +99,22 @@ static bool make_program(void)
 	return good;
 }
 
-static bool program_fails(void)
+static void be_set_id_program(void)
 {
-	int status = 1;
-	pid_t pid = fork();
-
-	if (!pid) {
-		execl(SET_ID_PROGRAM, "lab", "nothing", (char *)NULL);
-		_exit(1);
-	}
-	waitpid(pid, &status, 0);
-	return pid < 0 || status;
+	execl(SET_ID_PROGRAM, "lab", "nothing", (char *)NULL);
 }
 
 static long set_id_program_round(const struct load *load)
 {
-	long i, good = 0;
+	long times;
 
 	if (!make_program()) {
 		load_failed("no set-user-ID program");
 		return 0;
 	}
-	load_open(load);
-	for (i = 0; i < load->times; i++)
-		good += !program_fails();
-	load_close();
+	times = load_processes(load, be_set_id_program);
 	unlink(SET_ID_PROGRAM);
-	return done(load, good);
+	return times;
 }
 
 /* ---- messages between processes, as hackbench sends them ---- */
@@ -255,7 +244,7 @@ const struct load user_loads[] = {
 	{ .name = "getuid", .round = getuid_round, .times = 10000 },
 	{ .name = "open-file", .round = open_round, .times = 1000 },
 	{ .name = "access-as", .round = access_round, .times = 1000 },
-	{ .name = "set-id", .round = set_id_round, .times = 1000 },
+	{ .name = "setresuid", .round = setresuid_round, .times = 1000 },
 	{ .name = "set-id-program", .round = set_id_program_round, .times = 20 },
 	{ .name = "messages", .round = messages_round, .times = 10000 },
 	{ .name = "messages-users", .round = messages_of_users_round, .times = 10000 },

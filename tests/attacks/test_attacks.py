@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The attack corpus: each verdict is the one that guest/attacks.toml expects."""
 
+from dataclasses import replace
+
 from kit.case import AMD_MACHINE, FORCED, KERNEL_BREAKPOINTS, RAM, REPAINTED, Case, attacks, cases
 from kit.checks import not_said
 from kit.machinery import Machinery
@@ -85,3 +87,13 @@ def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
 def test_write_protection_is_attacked_as_keys_are() -> None:
     names = {case.name for case in WP}
     assert {f"wp-{case.name}" for case in ATTACKS if case.machine.mode != "off"} <= names
+
+
+def test_what_has_a_boot_of_its_own_runs_in_two_modes() -> None:
+    modes = [case.machine.mode for case in ATTACKS]
+    attack = Attack("one", "in", {}, "", alone=True)
+    for audit, wanted in (("REPORTED", "audit"), ("REPORTED or BLOCKED", "off"), ("BLOCKED", "off")):
+        one = replace(attack, expected={"audit": audit})
+        assert [mode for mode, case in zip(modes, ATTACKS, strict=True) if is_of(one, case)] == sorted(
+            [wanted, "enforce"], key=modes.index
+        )

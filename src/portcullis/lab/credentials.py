@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from portcullis.core.counts import RAISES
 from portcullis.lab.grids import Grid, Part
 from portcullis.lab.jobs import CREDENTIALS_OFF
-from portcullis.lab.results import DESIGNS, Result
+from portcullis.lab.published import OWN_DESIGN
+from portcullis.lab.results import Result
 from portcullis.lab.tables import region_order
 
-OWN = DESIGNS[-1]
 LITTLE = 0.05  # writes in an operation
 
 
@@ -17,7 +17,7 @@ def credentials_part(results: Iterable[Result]) -> Part | None:
     """Instructions and writes of the register in one operation; None when nothing was counted both ways."""
     found: dict[tuple[str, str], dict[str, Mapping[str, float]]] = {}
     for result in results:
-        if result.design == OWN and result.variant in ("", CREDENTIALS_OFF.name):
+        if result.design == OWN_DESIGN and result.variant in ("", CREDENTIALS_OFF.name):
             for name, region in result.regions.items():
                 found.setdefault((result.arch, name), {})[result.variant] = region.typical()
     both = {key: ways for key, ways in found.items() if len(ways) == 2}

@@ -38,7 +38,7 @@ VMALLOC = (
     *(f"vmalloc-p{pages}-h1" for pages in (16, 64, 256, 512)),
     "vmalloc-random",
 )
-USERS = ("getuid", "open-file", "access-as", "set-id", "set-id-program", "messages", "messages-users")
+USERS = ("getuid", "open-file", "access-as", "setresuid", "set-id-program", "messages", "messages-users")
 LMBENCH = ("lm-fork-exit", "lm-fork-exec", "lm-shell", "lm-pagefault")
 GATES = (
     *("guard", "register", "set-memory", "cr0-wp", "cr3", "cr3-pcid", "sctlr", "sctlr-no-isb", "ttbr0", "hypercall"),

@@ -331,7 +331,7 @@ def region_order(name: str) -> tuple[int, str, int]:
         "getuid",
         "open-file",
         "access-as",
-        "set-id",
+        "setresuid",
         "gate",
     )
     kind = next((number for number, kind in enumerate(kinds) if name.startswith(kind)), len(kinds))
