@@ -123,15 +123,15 @@ static int owe_a_reference(struct cred *prepared)
 
 /* ---- records, and what goes with them ---- */
 
-/* Once, however many CPUs have the task go. */
+/* Once, however many CPUs have the task go, and for good. */
 static __always_inline struct kpkeys_record *claim_record(unsigned int nr,
 							  const struct task_struct *task)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
-	unsigned long owner = kpkeys_owned_by(task);
 
-	if (!slot || cmpxchg(&slot->owner, owner, kpkeys_owned_by(NULL)) != owner)
+	if (!slot || !kpkeys_take_record(slot, kpkeys_owned_by(task)))
 		return NULL;
+	WRITE_ONCE(slot->owner, kpkeys_owned_by(NULL));
 	return &slot->record;
 }
 

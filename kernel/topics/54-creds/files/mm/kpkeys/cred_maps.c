@@ -78,7 +78,6 @@ static __always_inline bool is_given(const struct uid_gid_map *from, unsigned in
 	return false;
 }
 
-/* Others may have the task's credentials freed meanwhile, and the map. */
 static __always_inline const struct uid_gid_map *own_map(bool gids)
 {
 	const struct task_struct *task = current;
@@ -171,7 +170,6 @@ static __always_inline int publish_map(unsigned int nr, const struct user_namesp
 /* What it is not to have is asked of the copy. */
 static __always_inline int seal(unsigned int chunk, const struct mapping *mapping, bool gids)
 {
-	const struct cred *real;
 	unsigned int nr, extents;
 	int ret = -EPERM;
 
@@ -182,8 +180,9 @@ static __always_inline int seal(unsigned int chunk, const struct mapping *mappin
 	if (!nr)
 		return -EAGAIN;
 	fill_map(&kpkeys_list(nr)->map, READ_ONCE(mapping->map), extents);
-	real = kpkeys_own_real(kpkeys_record_of(current));
-	if (!real || !may_have(real, nr, gids))
+	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+
+	if (!own || !may_have(own->real, nr, gids))
 		nr |= KPKEYS_GROWN;
 	if (!(nr & KPKEYS_GROWN) || kpkeys_state.mode == KPKEYS_AUDIT)
 		ret = publish_map(nr & ~KPKEYS_GROWN, READ_ONCE(mapping->ns), gids);

@@ -111,20 +111,20 @@ static __always_inline void fill_ns(struct kpkeys_user_ns *ns, const struct cred
 
 static noinline __flatten int make_ns(unsigned int chunk, void *data)
 {
-	const struct cred *maker;
 	unsigned int nr;
 	int ret;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(data);
-	maker = kpkeys_own_real(kpkeys_record_of(current));
+	struct kpkeys_record *maker __free(kpkeys_record) = kpkeys_take_own_record();
+
 	if (!maker || data == &init_user_ns)
 		return -EPERM;
 	nr = kpkeys_list_take(chunk, UNITS, true);
 	if (!nr)
 		return -EAGAIN;
-	fill_ns(&kpkeys_list(nr)->ns, maker);
+	fill_ns(&kpkeys_list(nr)->ns, maker->real);
 	ret = publish_ns(nr, data);
 	if (!ret)
 		return nr;

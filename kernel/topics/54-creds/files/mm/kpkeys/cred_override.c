@@ -25,12 +25,12 @@ static __always_inline int push(struct kpkeys_record *record, const struct cred 
 
 static noinline __flatten int override_by_sealed(const struct cred *new)
 {
-	struct kpkeys_record *record;
 	int ret;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(new);
-	record = kpkeys_own_record();
+	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
+
 	if (!record || !kpkeys_cred_hold(new))
 		return -EPERM;
 	ret = push(record, new);
@@ -41,7 +41,6 @@ static noinline __flatten int override_by_sealed(const struct cred *new)
 
 static noinline __flatten int seal_override(unsigned int chunk, struct cred *new)
 {
-	struct kpkeys_record *record;
 	const struct cred *sealed;
 	bool is_complete;
 	unsigned int nr;
@@ -49,10 +48,11 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	record = kpkeys_own_record();
+	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
+
 	if (!record)
 		return -EPERM;
-	if (READ_ONCE(record->nr_below) >= KPKEYS_CRED_DEPTH)
+	if (record->nr_below >= KPKEYS_CRED_DEPTH)
 		return -ENOSPC;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
@@ -100,6 +100,13 @@ static int override_somewhere(struct cred *new)
 	return min(nr, 0);
 }
 
+static int override(const struct cred *new)
+{
+	guard(irqsave)();
+	return kpkeys_is_sealed(new) ? override_by_sealed(new) :
+				       override_somewhere((struct cred *)new);
+}
+
 /**
  * __kpkeys_override_creds - put credentials in force for a while
  * @new: sealed, or prepared, which takes memory
@@ -114,15 +121,10 @@ const struct cred *__kpkeys_override_creds(const struct cred *new)
 	int ret;
 
 	kpkeys_look_at_creds(current);
-	if (new == &kpkeys_untouchable)
-		new = &kpkeys_nobody;
-	if (kpkeys_is_sealed(new))
-		ret = override_by_sealed(new);
-	else
-		ret = override_somewhere((struct cred *)new);
+	ret = override(new == &kpkeys_untouchable ? &kpkeys_nobody : new);
 	if (ret == -EPERM)
 		kpkeys_refuse_quietly("use as credentials", "another task's", new);
-	if (ret && override_by_sealed(&kpkeys_nobody))
+	if (ret && override(&kpkeys_nobody))
 		force_sig(SIGKILL);
 	return __kpkeys_current_cred();
 }
@@ -142,7 +144,7 @@ static __always_inline bool is_below(const struct kpkeys_record *record, const s
 static __always_inline void pop(struct kpkeys_record *record, const struct cred *old)
 {
 	bool runs = kpkeys_is_of_cpu(record);
-	unsigned long below = READ_ONCE(record->nr_below);
+	unsigned long below = record->nr_below;
 
 	while (below && below-- <= KPKEYS_CRED_DEPTH) {
 		kpkeys_cred_use(record->cred, -1);
@@ -159,17 +161,22 @@ static __always_inline void pop(struct kpkeys_record *record, const struct cred 
 
 static noinline __flatten int revert_override(const struct cred *old)
 {
-	struct kpkeys_record *record;
-
 	guard(kpkeys_guarded)();
 	kpkeys_reread(old);
-	record = kpkeys_own_record();
+	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
+
 	if (!record)
 		return -EPERM;
 	if (!is_below(record, old))
 		return record->cred == old ? 0 : -EPERM;
 	pop(record, old);
 	return 0;
+}
+
+static int revert(const struct cred *old)
+{
+	guard(irqsave)();
+	return revert_override(old);
 }
 
 /**
@@ -181,9 +188,9 @@ static noinline __flatten int revert_override(const struct cred *old)
 const struct cred *__kpkeys_revert_creds(const struct cred *old)
 {
 	kpkeys_look_at_creds(current);
-	if (revert_override(old) &&
+	if (revert(old) &&
 	    kpkeys_refuse("use as credentials", "some that were not in force", old, NULL))
-		revert_override(__kpkeys_current_real_cred());
+		revert(__kpkeys_current_real_cred());
 	kpkeys_put_owed_creds();
 	return __kpkeys_current_cred();
 }
@@ -211,10 +218,19 @@ void __kpkeys_switch_creds(const struct task_struct *next)
 }
 #endif
 
+static __always_inline struct kpkeys_record *take_record_at(unsigned int nr)
+{
+	struct kpkeys_cred_slot *slot = kpkeys_cred_slot(nr);
+	unsigned long owner = READ_ONCE(slot->owner) & ~KPKEYS_CHANGES;
+
+	if (!(owner & KPKEYS_OF_TASK) || !kpkeys_take_record(slot, owner))
+		return NULL;
+	return &slot->record;
+}
+
 /* Return: the number of the record, if there was something to end. */
 static noinline __flatten unsigned int end_overrides(void)
 {
-	struct kpkeys_record *record;
 	unsigned int nr;
 
 	guard(irqsave)();
@@ -223,8 +239,9 @@ static noinline __flatten unsigned int end_overrides(void)
 	nr = kpkeys_record_on_stack();
 	if (!nr)
 		return 0;
-	record = kpkeys_chained(nr);
-	if (!record->nr_below)
+	struct kpkeys_record *record __free(kpkeys_record) = take_record_at(nr);
+
+	if (!record || !record->nr_below)
 		return 0;
 	if (kpkeys_state.mode != KPKEYS_AUDIT)
 		pop(record, NULL);

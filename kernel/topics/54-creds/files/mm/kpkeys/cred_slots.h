@@ -3,6 +3,7 @@
 #ifndef _MM_KPKEYS_CRED_SLOTS_H
 #define _MM_KPKEYS_CRED_SLOTS_H
 
+#include <linux/cleanup.h>
 #include <linux/cred.h>
 #include <linux/kpkeys_creds.h>
 #include <linux/sched.h>
@@ -23,6 +24,10 @@
 
 /* Of users: one that has put them aside, where others are one each. */
 #define KPKEYS_ASIDE		BIT(32)
+
+/* Of an owner: the slot is a record, which a CPU changes. */
+#define KPKEYS_OF_TASK		BIT(0)
+#define KPKEYS_CHANGES		BIT(1)
 
 /* Beside the number of what was sealed: it was to be more than is allowed. */
 #define KPKEYS_GROWN		BIT(30)
@@ -47,7 +52,7 @@ struct kpkeys_record {
 
 /**
  * struct kpkeys_cred_slot - a record, or sealed credentials
- * @owner: the task, with bit 0 set, or what was prepared; 0 while it is free
+ * @owner: the task, and KPKEYS_OF_TASK, or what was prepared; 0 while it is free
  * @users: of credentials, how often records name them; KPKEYS_ASIDE for each of @below
  * @record: of a task
  * @cred: else: credentials that nobody changes any more
@@ -118,17 +123,19 @@ extern struct cred kpkeys_untouchable;
 
 static __always_inline struct task_struct *kpkeys_owner_of(unsigned int nr)
 {
-	return (void *)(READ_ONCE(kpkeys_cred_slot(nr)->owner) & ~1UL);
+	unsigned long owner = READ_ONCE(kpkeys_cred_slot(nr)->owner);
+
+	return (void *)(owner & ~(KPKEYS_OF_TASK | KPKEYS_CHANGES));
 }
 
 static __always_inline unsigned long kpkeys_owned_by(const struct task_struct *task)
 {
-	return (unsigned long)task | 1;
+	return (unsigned long)task | KPKEYS_OF_TASK;
 }
 
 static __always_inline unsigned long kpkeys_made_of(const struct cred *prepared)
 {
-	return (unsigned long)prepared & ~1UL;
+	return (unsigned long)prepared & ~KPKEYS_OF_TASK;
 }
 
 /* By a number of ordinary memory: whoever uses it twice reads it once. */
@@ -137,7 +144,8 @@ static __always_inline struct kpkeys_record *kpkeys_record_at(unsigned int nr,
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
 
-	return slot && READ_ONCE(slot->owner) == kpkeys_owned_by(task) ? &slot->record : NULL;
+	return slot && (READ_ONCE(slot->owner) & ~KPKEYS_CHANGES) == kpkeys_owned_by(task) ?
+	       &slot->record : NULL;
 }
 
 static __always_inline struct kpkeys_record *kpkeys_record_of(const struct task_struct *task)
@@ -213,11 +221,48 @@ static __always_inline const struct cred *kpkeys_own_real(const struct kpkeys_re
 	return kpkeys_read_own(record, &cred, &real) ? real : NULL;
 }
 
-static __always_inline struct kpkeys_record *kpkeys_own_record(void)
+/*
+ * Two CPUs can be made to run one task, and each would change its record. In sections, with
+ * interrupts off: who has taken it is another CPU, and goes on.
+ */
+static __always_inline bool kpkeys_take_record(struct kpkeys_cred_slot *slot, unsigned long owner)
 {
-	struct kpkeys_record *record = kpkeys_record_of(current);
+	unsigned long seen;
 
-	return kpkeys_own_real(record) ? record : NULL;
+	while ((seen = cmpxchg_acquire(&slot->owner, owner, owner | KPKEYS_CHANGES)) != owner) {
+		if (seen != (owner | KPKEYS_CHANGES))
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+static __always_inline void kpkeys_give_record(struct kpkeys_record *record)
+{
+	struct kpkeys_cred_slot *slot = container_of(record, struct kpkeys_cred_slot, record);
+
+	if (!record)
+		return;
+	/* Pairs with the acquire in kpkeys_take_record(). */
+	smp_store_release(&slot->owner, slot->owner & ~KPKEYS_CHANGES);
+}
+
+DEFINE_FREE(kpkeys_record, struct kpkeys_record *, kpkeys_give_record(_T))
+
+/* Until the scope ends nobody else changes it. */
+static __always_inline struct kpkeys_record *kpkeys_take_own_record(void)
+{
+	const struct task_struct *task = current;
+	struct kpkeys_cred_slot *slot;
+
+	OPTIMIZER_HIDE_VAR(task);
+	slot = kpkeys_cred_slot_at(READ_ONCE(task->cred_slot));
+	if (!slot || !kpkeys_take_record(slot, kpkeys_owned_by(task)))
+		return NULL;
+	if (kpkeys_own_real(&slot->record))
+		return &slot->record;
+	kpkeys_give_record(&slot->record);
+	return NULL;
 }
 
 /**
@@ -243,7 +288,7 @@ static __always_inline bool kpkeys_is_sealed(const struct cred *cred)
 		return true;
 	slot = kpkeys_cred_slot_at(READ_ONCE(cred->slot));
 	return slot && &slot->cred == cred && READ_ONCE(slot->owner) &&
-	       !(READ_ONCE(slot->owner) & 1);
+	       !(READ_ONCE(slot->owner) & KPKEYS_OF_TASK);
 }
 
 static __always_inline unsigned long *kpkeys_cred_bits(unsigned int chunk)
@@ -326,11 +371,11 @@ static __always_inline bool kpkeys_sealed_free(unsigned int nr)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
 
-	if (!slot || !slot->owner || slot->owner & 1 ||
+	if (!slot || !slot->owner || slot->owner & KPKEYS_OF_TASK ||
 	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
 		return false;
 	/* It may have gone in between, and a record have come. */
-	if (!READ_ONCE(slot->owner) || READ_ONCE(slot->owner) & 1) {
+	if (!READ_ONCE(slot->owner) || READ_ONCE(slot->owner) & KPKEYS_OF_TASK) {
 		atomic_long_sub(LONG_MIN, &slot->users);
 		return false;
 	}

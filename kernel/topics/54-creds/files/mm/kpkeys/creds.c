@@ -236,28 +236,27 @@ static __always_inline void fill_record(unsigned int nr, const struct task_struc
 /* A child has its parent's objective ones: others are the parent's for a while only. */
 static noinline __flatten int share_creds(unsigned int chunk, const struct task_struct *child)
 {
-	const struct cred *real;
 	unsigned int nr;
 
 	guard(irq)();
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
-	real = kpkeys_own_real(kpkeys_record_of(current));
-	if (!real)
+	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+
+	if (!own)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	kpkeys_cred_use(real, 2);
-	fill_record(nr, child, real);
+	kpkeys_cred_use(own->real, 2);
+	fill_record(nr, child, own->real);
 	return nr;
 }
 
 static noinline __flatten int seal_for_child(unsigned int chunk,
 					     const struct task_struct *child, struct cred *new)
 {
-	const struct cred *real;
 	unsigned int nr, cred_nr;
 	int ret;
 
@@ -266,13 +265,14 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
 	kpkeys_reread(new);
-	real = kpkeys_own_real(kpkeys_record_of(current));
-	if (!real)
+	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+
+	if (!own)
 		return -EPERM;
 	cred_nr = kpkeys_cred_claim(chunk);
 	if (!cred_nr)
 		return -EAGAIN;
-	ret = seal_if(kpkeys_may_fork, cred_nr, real, new);
+	ret = seal_if(kpkeys_may_fork, cred_nr, own->real, new);
 	if (ret < 0)
 		return ret;
 	/* Nothing of the first one is kept for it. */
@@ -326,29 +326,29 @@ int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 
 /* ---- commit ---- */
 
-static __always_inline int put_in_force(unsigned int chunk, struct kpkeys_record *record,
-					struct cred *new,
+static __always_inline int put_in_force(unsigned int chunk, struct cred *new,
 					bool (*may_have)(const struct cred *old,
 							 const struct cred *new))
 {
-	const struct cred *sealed, *real = kpkeys_own_real(record);
+	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
+	const struct cred *sealed, *old;
 	unsigned int nr;
 	int ret;
 
-	if (!real || record->nr_below)
+	if (!record || record->nr_below)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	ret = seal_if(may_have, nr, real, new);
+	ret = seal_if(may_have, nr, record->real, new);
 	if (ret < 0)
 		return ret;
+	old = record->real;
 	sealed = &kpkeys_cred_slot(nr)->cred;
-	/* Others read what is behind it. Two CPUs with one task do not both give up what it had. */
-	if (cmpxchg_release(&record->real, real, sealed) != real)
-		return -EPERM;
-	kpkeys_cred_use(real, -2);
+	/* Others read what is behind it. */
+	smp_store_release(&record->real, sealed);
 	WRITE_ONCE(record->cred, sealed);
+	kpkeys_cred_use(old, -2);
 	kpkeys_note_on_cpu(record);
 	return nr | ret;
 }
@@ -358,7 +358,7 @@ static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_record_of(current), new, kpkeys_may_commit);
+	return put_in_force(chunk, new, kpkeys_may_commit);
 }
 
 static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
@@ -366,7 +366,7 @@ static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_record_of(current), new, kpkeys_may_exec);
+	return put_in_force(chunk, new, kpkeys_may_exec);
 }
 
 static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
@@ -374,7 +374,7 @@ static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, kpkeys_record_of(current), new, kpkeys_may_enter);
+	return put_in_force(chunk, new, kpkeys_may_enter);
 }
 
 static int seal_for(enum kpkeys_commit how, unsigned int chunk, struct cred *new)
@@ -397,7 +397,8 @@ static int commit_somewhere(struct cred *new, enum kpkeys_commit how)
 		chunk = kpkeys_find_cred_room(1);
 		if (chunk < 0)
 			return -ENOMEM;
-		nr = seal_for(how, chunk, new);
+		scoped_guard(irqsave)
+			nr = seal_for(how, chunk, new);
 	} while (nr == -EAGAIN);
 	return nr;
 }

@@ -4,6 +4,7 @@
 #include <linux/delay.h>
 #include <linux/kpkeys_guarded.h>
 #include <linux/kpkeys_test_compat.h>
+#include <linux/kthread.h>
 #include <linux/sysctl.h>
 
 #include "cred_slots.h"
@@ -291,6 +292,119 @@ static void test_put_aside_is_freed_on_the_way_to_user_space(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
+/* ---- a task that two CPUs run ---- */
+
+struct rival {
+	struct kpkeys_cred_slot *slot;
+	const struct task_struct *task;
+	bool has, gave;
+};
+
+static noinline __flatten void take(struct rival *rival)
+{
+	guard(kpkeys_guarded)();
+	rival->has = kpkeys_take_record(rival->slot, kpkeys_owned_by(rival->task));
+}
+
+static noinline __flatten void give(struct rival *rival)
+{
+	guard(kpkeys_guarded)();
+	kpkeys_give_record(&rival->slot->record);
+}
+
+/* What a CPU does that has the task go on as well. */
+static int have_record(void *data)
+{
+	struct rival *rival = data;
+
+	guard(irqsave)();
+	take(rival);
+	mdelay(20);
+	WRITE_ONCE(rival->gave, true);
+	give(rival);
+	return 0;
+}
+
+static void start_rival(struct kunit *test, struct rival *rival)
+{
+	unsigned int cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	struct task_struct *task = kthread_run_on_cpu(have_record, rival, cpu, "kpkeys-rival/%u");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	while (!READ_ONCE(rival->has))
+		cpu_relax();
+}
+
+static void expect_wait(struct kunit *test, const char *what, const struct task_struct *task,
+			void (*change)(void *data), void *data)
+{
+	struct rival rival = { .slot = kpkeys_cred_slot(task->cred_slot), .task = task };
+
+	migrate_disable();
+	start_rival(test, &rival);
+	change(data);
+	KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(rival.gave), "%s", what);
+	migrate_enable();
+	msleep(40);
+}
+
+static void change_to(void *user)
+{
+	kpkeys_test_override(user);
+}
+
+static void change_back(void *own)
+{
+	kpkeys_test_revert(own);
+}
+
+static void change_by_end(void *own)
+{
+	go_to_user_space();
+	rcu_assign_pointer(current->cred, own);
+}
+
+static void change_for_good(void *prepared)
+{
+	commit_creds(prepared);
+}
+
+static void change_by_exit(void *task)
+{
+	drop_fake(task);
+}
+
+static void fork_fake(void *test)
+{
+	drop_fake(fake_task(test, (void *)THREAD_SIZE));
+}
+
+static void make_ns(void *test)
+{
+	kpkeys_drop_user_ns(kpkeys_test_make_ns(test));
+}
+
+static void test_records_are_changed_by_one_cpu(struct kunit *test)
+{
+	struct cred *user = kpkeys_test_user(test);
+	const struct cred *own = current_cred();
+	struct task_struct *fake;
+
+	KPKEYS_TEST_REQUIRES(test, num_online_cpus() > 1);
+	expect_wait(test, "override", current, change_to, user);
+	expect_wait(test, "revert", current, change_back, (void *)own);
+	kpkeys_test_override(user);
+	expect_wait(test, "end", current, change_by_end, (void *)own);
+	put_cred(user);
+	put_cred(user);
+	fake = fake_task(test, (void *)THREAD_SIZE);
+	expect_wait(test, "exit", fake, change_by_exit, fake);
+	expect_wait(test, "fork", current, fork_fake, test);
+	expect_wait(test, "namespace", current, make_ns, test);
+	expect_wait(test, "commit", current, change_for_good, prepare_creds());
+	kpkeys_test_expect_clean(test);
+}
+
 static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_overrides_end_before_user_space),
 	KUNIT_CASE(test_overrides_that_end_are_no_matter),
@@ -301,6 +415,7 @@ static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_put_aside_is_freed_by_who_reverts),
 	KUNIT_CASE(test_put_aside_is_freed_by_who_ends),
 	KUNIT_CASE(test_put_aside_is_freed_on_the_way_to_user_space),
+	KUNIT_CASE(test_records_are_changed_by_one_cpu),
 	{}
 };
 
