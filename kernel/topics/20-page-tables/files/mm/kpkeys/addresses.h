@@ -50,6 +50,27 @@ static __always_inline bool are_found_by(u64 value, unsigned long pfn, unsigned 
 	return false;
 }
 
+/**
+ * kpkeys_may_lead_to - what a CPU may take an entry for
+ * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table
+ * @pfn: set to the first frame
+ * @nr: set to how many
+ *
+ * It may have a contiguous run in its TLB as one, by any of its entries.
+ *
+ * Return: false if it does not use it.
+ */
+static __always_inline bool kpkeys_may_lead_to(u64 value, int level, unsigned long *pfn,
+					       unsigned long *nr)
+{
+	if (!kpkeys_entry_leads_to(value, level, pfn, nr))
+		return false;
+	*nr *= kpkeys_nr_contiguous(value, level);
+	*pfn = ALIGN_DOWN(*pfn, *nr);
+	return true;
+}
+
 static __always_inline unsigned long table_below(u64 value, int level)
 {
 	return level > KPKEYS_LEVEL_PTE ? kpkeys_table_pfn(value) : 0;

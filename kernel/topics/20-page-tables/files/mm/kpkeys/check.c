@@ -211,9 +211,10 @@ static bool is_run(unsigned long table, u64 value, unsigned long pfn, unsigned l
 	       !kpkeys_are_text(pfn, nr) && !kpkeys_is_still_written(pfn);
 }
 
-static void check_leaf(struct kpkeys_check *check, unsigned long table, u64 value,
+static void check_leaf(struct kpkeys_check *check, unsigned long table, const u64 *entry,
 		       int level)
 {
+	u64 value = READ_ONCE(*entry);
 	enum kpkeys_frame frame;
 	unsigned long pfn, nr;
 
@@ -222,6 +223,10 @@ static void check_leaf(struct kpkeys_check *check, unsigned long table, u64 valu
 	if (is_run(table, value, pfn, nr)) {
 		check->mismapped++;
 		finding(check, "RUNS", pfn, level, kpkeys_frame_name(pfn));
+	}
+	if (kpkeys_spreads(entry, value, level) && !kpkeys_is_still_written(pfn)) {
+		check->mismapped++;
+		finding(check, "SPREADS", pfn, level, kpkeys_frame_name(pfn));
 	}
 	if (kpkeys_are_ordinary(pfn, nr))
 		return;
@@ -252,7 +257,7 @@ static void check_entries(struct kpkeys_check *check, unsigned long pfn)
 		check->left_over[bucket(pfn)] -= pfn;
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		if (!leads_to_table(entry[i], level))
-			check_leaf(check, pfn, entry[i], level);
+			check_leaf(check, pfn, entry + i, level);
 		else if (!kpkeys_is_shadow(entry + i))
 			check_link(check, kpkeys_table_pfn(entry[i]), level);
 	}

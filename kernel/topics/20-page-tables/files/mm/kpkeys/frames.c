@@ -415,6 +415,13 @@ static bool refuse_run(const void *entry, unsigned long table, u64 value)
 	       kpkeys_refuse("mapping", "a page to be run that is no text", entry, NULL);
 }
 
+static bool refuse_spread(const void *entry, unsigned long table, u64 value)
+{
+	return kpkeys_spreads(entry, value, kpkeys_level_to_search(table)) &&
+	       kpkeys_refuse("mapping", "a contiguous run that is not all of its kind", entry,
+			     NULL);
+}
+
 static bool refuse_keyed(const void *entry, unsigned long table, u64 value)
 {
 	return kpkeys_maps_anew(entry, table, value) &&
@@ -443,7 +450,8 @@ bool kpkeys_refuse_leaf(const void *entry, u64 value, unsigned long pfn,
 		return false;
 	if (refuse_loss(entry, table, value) ||
 	    refuse_bits(entry, table, value) ||
-	    refuse_run(entry, table, value))
+	    refuse_run(entry, table, value) ||
+	    refuse_spread(entry, table, value))
 		return true;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return false;

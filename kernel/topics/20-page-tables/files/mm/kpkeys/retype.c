@@ -283,7 +283,7 @@ static __always_inline bool is_suspect(u64 value, int level)
 {
 	unsigned long pfn, nr;
 
-	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+	if (!kpkeys_may_lead_to(value, level, &pfn, &nr))
 		return false;
 	if (pfn < READ_ONCE(arrivals()->end) &&
 	    pfn + nr > READ_ONCE(arrivals()->start))
@@ -367,7 +367,7 @@ static __always_inline unsigned long misfits(void)
 	arrivals()->at_home = is_home_of(pfn);
 	/* Made anew, rather than kept while that looked. */
 	kpkeys_reread(value);
-	if (!kpkeys_entry_leads_to(value, level, &pfn, &nr))
+	if (!kpkeys_may_lead_to(value, level, &pfn, &nr))
 		return 0;
 	find_arrivals(value, pfn, nr);
 	find_modules(value, pfn, nr);

@@ -114,6 +114,71 @@ static __always_inline bool kpkeys_runs_anew(const void *entry, unsigned long ta
 	return !leads_to_text(value, level);
 }
 
+/* Not what may go by the same run as before. */
+static __always_inline bool is_beside_needed(const u64 *entry, u64 value, int level)
+{
+	unsigned int nr = kpkeys_nr_contiguous(value, level), i;
+	const u64 *run = PTR_ALIGN_DOWN(entry, nr * sizeof(u64));
+
+	if (kpkeys_frame(kpkeys_table_of(entry)) != KPKEYS_FRAME_KERNEL_TABLE ||
+	    (kpkeys_nr_contiguous(READ_ONCE(*entry), level) > 1 &&
+	     leads_to_the_same(READ_ONCE(*entry), value, level)))
+		return false;
+	for (i = 0; i < nr; i++)
+		if (run + i != entry && is_needed(READ_ONCE(run[i]), level))
+			return true;
+	return false;
+}
+
+/* Sections take what follows the first page of a run for what the others map. */
+static __always_inline bool is_misplaced(const u64 *entry, u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	return kpkeys_entry_leads_to(value, level, &pfn, &nr) &&
+	       (pfn / nr ^ (unsigned long)entry / sizeof(u64)) &
+	       (kpkeys_nr_contiguous(value, level) - 1);
+}
+
+/* May all that a run of it leads to be mapped so? User space's is asked by its frames alone. */
+static __always_inline bool kpkeys_may_be_run(u64 value, int level)
+{
+	unsigned long pfn, nr;
+
+	if (likely(kpkeys_nr_contiguous(value, level) == 1) ||
+	    !kpkeys_may_lead_to(value, level, &pfn, &nr))
+		return true;
+	if (!arch_kpkeys_leaf_is_users(value)) {
+		if (arch_kpkeys_leaf_has_key(value, level))
+			return false;
+		if (kpkeys_state.only_text_runs && arch_kpkeys_leaf_runs(value))
+			return kpkeys_are_text(pfn, nr);
+	}
+	if (kpkeys_are_ordinary(pfn, nr))
+		return true;
+	for (; nr; nr--) {
+		kpkeys_reread(value);
+		if (!kpkeys_may_map(value, kpkeys_frame(pfn++)))
+			return false;
+	}
+	return true;
+}
+
+/**
+ * kpkeys_spreads - may a CPU map by a contiguous run what must not be mapped so?
+ * @entry: where
+ * @value: what
+ * @level: KPKEYS_LEVEL_* of its table
+ *
+ * Frames beside that of the entry, or by the addresses of the entries beside it.
+ */
+static __always_inline bool kpkeys_spreads(const void *entry, u64 value, int level)
+{
+	return unlikely(kpkeys_nr_contiguous(value, level) > 1) && kpkeys_processes_run &&
+	       (is_misplaced(entry, value, level) || !kpkeys_may_be_run(value, level) ||
+		is_beside_needed(entry, value, level));
+}
+
 static __always_inline bool any_is_keyed(unsigned long pfn, unsigned long nr, u64 value)
 {
 	enum kpkeys_frame frame;
@@ -192,6 +257,7 @@ static __always_inline bool kpkeys_leaf_is_fit(void)
 	if (is_higher_table(kpkeys_frame_byte(kpkeys_kept(given))) ||
 	    kpkeys_slot_loses(kpkeys_kept(entry), kpkeys_kept(given), kpkeys_kept(value)) ||
 	    is_foreign(kpkeys_kept(given), kpkeys_kept(value)) ||
+	    kpkeys_spreads(kpkeys_kept(entry), kpkeys_kept(value), KPKEYS_LEVEL_PTE) ||
 	    kpkeys_runs_anew(kpkeys_kept(entry), kpkeys_kept(given), kpkeys_kept(value)))
 		return false;
 	frame = kpkeys_frame(mapped_by(kpkeys_kept(value)));
@@ -216,6 +282,7 @@ static __always_inline bool kpkeys_block_is_fit(const void *entry, u64 value, in
 		return true;
 	kpkeys_keep(given, kpkeys_table_of(entry));
 	if (is_foreign(kpkeys_kept(given), value) ||
+	    kpkeys_spreads(entry, value, level) ||
 	    kpkeys_runs_anew(entry, kpkeys_kept(given), value) ||
 	    kpkeys_maps_anew(entry, kpkeys_kept(given), value))
 		return false;

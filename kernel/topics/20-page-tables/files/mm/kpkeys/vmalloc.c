@@ -31,12 +31,13 @@ static __always_inline bool is_ordinary_memory(unsigned long pfn)
 	       READ_ONCE(frames[pfn % KPKEYS_FRAMES_PER_PAGE]) == KPKEYS_FRAME_ORDINARY;
 }
 
-/* The kernel would run it, or all of user space have it. */
+/* The kernel would run it, or all of user space have it; or it is of a contiguous run. */
 static __always_inline bool is_to_be_looked_at(pte_t pte)
 {
 	u64 value = pte_val(pte);
 
-	return arch_kpkeys_leaf_runs(value) || arch_kpkeys_leaf_is_users(value);
+	return arch_kpkeys_leaf_runs(value) || arch_kpkeys_leaf_is_users(value) ||
+	       kpkeys_nr_contiguous(value, KPKEYS_LEVEL_PTE) > 1;
 }
 
 /**

@@ -203,6 +203,33 @@ static void test_page_with_its_key_does_not_arrive(struct kunit *test)
 	vunmap(alias);
 }
 
+#ifdef CONFIG_ARM64
+static void plant_beside(void *alias, pte_t pte)
+{
+	guard(kpkeys_hardened_pgtables)();
+	WRITE_ONCE(*virt_to_kpte((unsigned long)alias), pte);
+}
+
+/* A CPU may take the entry of one page for all of a contiguous run. */
+static void test_page_of_a_run_does_not_arrive(struct kunit *test)
+{
+	struct page *block = new_block(test), *page = alloc_page(GFP_KERNEL);
+	void *alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
+	pte_t was;
+
+	KUNIT_ASSERT_NOT_NULL(test, alias);
+	was = ptep_get(virt_to_kpte((unsigned long)alias));
+	key(test, page_address(block));
+	plant_beside(alias, pte_mkcont(pfn_pte(page_to_pfn(block) ^ NR, PAGE_KERNEL)));
+	KUNIT_EXPECT_FALSE(test, arrives(page_address(block)));
+	plant_beside(alias, was);
+	KUNIT_EXPECT_TRUE(test, arrives(page_address(block)));
+	kpkeys_block_free(page_address(block), NR);
+	vunmap(alias);
+	__free_page(page);
+}
+#endif
+
 /* A table that no CPU walks, and that says of itself that it has large entries. */
 static pmd_t *new_pmd_table(struct kunit *test, pud_t *pud)
 {
@@ -364,6 +391,9 @@ static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_mapped_page_does_not_arrive),
 	KUNIT_CASE(test_page_with_its_key_does_not_arrive),
 	KUNIT_CASE(test_all_below_an_entry_are_mapped),
+#ifdef CONFIG_ARM64
+	KUNIT_CASE(test_page_of_a_run_does_not_arrive),
+#endif
 	KUNIT_CASE(test_ordinary_page_does_not_arrive),
 	KUNIT_CASE(test_pool_takes_no_mapped_block),
 	KUNIT_CASE(test_growth_finds_nothing),

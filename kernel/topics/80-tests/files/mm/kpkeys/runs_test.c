@@ -6,6 +6,7 @@
  */
 #include <linux/hugetlb.h>
 #include <linux/kpkeys_frames.h>
+#include <linux/kpkeys_ptp.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -14,6 +15,7 @@
 #include <asm/pgalloc.h>
 
 #include "sections.h"
+#include "slots.h"
 
 #define ADDR	(16UL * PMD_SIZE)
 #define ORDER	(CONT_PTE_SHIFT - PAGE_SHIFT)
@@ -235,6 +237,132 @@ static void test_run_is_young_as_one(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, pte_young(table[0][CONT_PTES + 1]));
 }
 
+/* ---- what a CPU may map beside a page ---- */
+
+static pte_t contiguous(pgprot_t prot)
+{
+	return pte_mkcont(pfn_pte(page_to_pfn(pages), prot));
+}
+
+/* As a forged protection of an area, or a number of a page that is too large, makes it. */
+static void test_run_beside_protected_page_is_refused(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+	void *beside = page_address(pages) + 5 * PAGE_SIZE;
+	u8 frame = kpkeys_test_set_frame(beside, KPKEYS_FRAME_STATE);
+	u64 old;
+
+	kpkeys_set_pte(table[1], contiguous(PAGE_SHARED));
+	KUNIT_EXPECT_TRUE(test, pte_none(*table[1]));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	KUNIT_EXPECT_FALSE(test, kpkeys_exchange_leaf(table[1], pte_val(contiguous(PAGE_SHARED)),
+						      &old));
+	kpkeys_set_ptes(&init_mm, table[1], contiguous(PAGE_SHARED), 2);
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], true), 0);
+	kpkeys_set_pte(table[1], pte_mknoncont(contiguous(PAGE_SHARED)));
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], false), 1);
+	kpkeys_test_set_frame(beside, frame);
+	kpkeys_set_pte(table[1], contiguous(PAGE_SHARED));
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], true), 1);
+}
+
+/* Sections take what follows the first page for what the others of a run map. */
+static void test_misplaced_run_is_refused(struct kunit *test)
+{
+	pte_t pte = contiguous(PAGE_SHARED);
+	unsigned long before = kpkeys_test_violations();
+	u64 old;
+
+	kpkeys_set_pte(table[1] + 1, pte);
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], true), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	KUNIT_EXPECT_FALSE(test, kpkeys_exchange_leaf(table[1] + 1, pte_val(pte), &old));
+	kpkeys_set_ptes(&init_mm, table[1] + 1, pte, CONT_PTES);
+	KUNIT_EXPECT_EQ(test, nr_in(table[1] + 1, true), 0);
+	kpkeys_set_ptes(&init_mm, table[1], pte, CONT_PTES);
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], true), CONT_PTES);
+}
+
+/* User space has keys, too. */
+static void test_run_may_have_a_key_of_user_space(struct kunit *test)
+{
+	pgprot_t prot = __pgprot(pgprot_val(PAGE_SHARED) | FIELD_PREP(PTE_PO_IDX_MASK, 1));
+	pte_t pte = pte_wrprotect(contiguous(prot));
+
+	kpkeys_set_pte(table[1], pte);
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], true), 1);
+	KUNIT_EXPECT_TRUE(test, kpkeys_add_flags(table[1], 1, PTE_AF | PTE_WRITE));
+}
+
+/* An entry beside one that leads to a page with a key: a CPU may have it at its address. */
+static void test_no_run_in_the_kernels_tables_beside_a_key(struct kunit *test)
+{
+	pte_t *entry = (pte_t *)kpkeys_test_entry(page_address(kpkeys_test_ptp));
+	pte_t *beside = PTR_ALIGN_DOWN(entry, CONT_PTES * sizeof(*entry)), pte;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_frame(kpkeys_table_of(entry)) ==
+				   KPKEYS_FRAME_KERNEL_TABLE &&
+				   kpkeys_level_to_search(kpkeys_table_of(entry)) ==
+				   KPKEYS_LEVEL_PTE);
+	pte = pfn_pte(page_to_pfn(pages) + (beside == entry), PAGE_KERNEL);
+	beside += beside == entry;
+	KUNIT_EXPECT_TRUE(test, kpkeys_spreads(beside, pte_val(pte_mkcont(pte)),
+					       KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_FALSE(test, kpkeys_spreads(beside, pte_val(pte), KPKEYS_LEVEL_PTE));
+}
+
+/* Text may be mapped, but not be written. */
+static void test_run_beside_text_is_not_writable(struct kunit *test)
+{
+	void *beside = page_address(pages) + 5 * PAGE_SIZE;
+	u8 frame = kpkeys_test_set_frame(beside, KPKEYS_FRAME_READONLY);
+	pteval_t flags = kpkeys_flags_to_add(contiguous(PAGE_SHARED));
+
+	kpkeys_set_pte(table[1], contiguous(PAGE_READONLY));
+	KUNIT_EXPECT_EQ(test, nr_in(table[1], true), 1);
+	KUNIT_EXPECT_FALSE(test, kpkeys_add_flags(table[1], 1, flags));
+	KUNIT_EXPECT_FALSE(test, __kpkeys_add_flags(table[1], 1, flags));
+	kpkeys_test_set_frame(beside, frame);
+	KUNIT_EXPECT_TRUE(test, kpkeys_add_flags(table[1], 1, flags));
+}
+
+/* Somewhere beside what the test has of the pool; 0 if there is none. */
+static unsigned long find_ordinary_block(void)
+{
+	unsigned long pfn, nr = PHYS_PFN(PMD_SIZE), keyed = page_to_pfn(kpkeys_test_ptp);
+	unsigned long first = ALIGN_DOWN(keyed, nr * CONT_PMDS);
+
+	for (pfn = first; pfn < first + nr * CONT_PMDS; pfn += nr)
+		if (pfn_valid(pfn) && kpkeys_are_ordinary(pfn, nr))
+			return pfn;
+	return 0;
+}
+
+/* A table that no CPU walks. */
+static void test_block_beside_protected_page_is_refused(struct kunit *test)
+{
+	unsigned long pfn = find_ordinary_block(), before = kpkeys_test_violations();
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+	pmd_t *entry = page_address(page), single = pmd_mkhuge(pfn_pmd(pfn, PAGE_SHARED));
+	u64 run = pmd_val(single) | PMD_SECT_CONT;
+	pud_t pud = __pud(0);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	pud_populate(&init_mm, &pud, entry);
+	if (pfn) {
+		set_pmd(entry, __pmd(run));
+		KUNIT_EXPECT_TRUE(test, pmd_none(*entry));
+		KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+		KUNIT_EXPECT_FALSE(test, kpkeys_set_entry(entry, run, KPKEYS_LEVEL_PTE));
+		set_pmd(entry, single);
+		KUNIT_EXPECT_EQ(test, pmd_val(*entry), pmd_val(single));
+	}
+	set_pmd(entry, __pmd(0));
+	set_pud(&pud, __pud(0));
+	kpkeys_ptp_free(page, 0);
+	KPKEYS_TEST_REQUIRES(test, pfn);
+}
+
 #ifdef CONFIG_HUGETLB_PAGE
 /* Cleared, flushed, set. What is empty may be left as it is. */
 static void test_contiguous_huge_page_is_two_sections(struct kunit *test)
@@ -320,6 +448,12 @@ static struct kunit_case runs_cases[] = {
 	KUNIT_CASE(test_part_of_a_run_is_taken),
 	KUNIT_CASE(test_kept_run_stays),
 	KUNIT_CASE(test_run_is_young_as_one),
+	KUNIT_CASE(test_run_beside_protected_page_is_refused),
+	KUNIT_CASE(test_misplaced_run_is_refused),
+	KUNIT_CASE(test_run_may_have_a_key_of_user_space),
+	KUNIT_CASE(test_no_run_in_the_kernels_tables_beside_a_key),
+	KUNIT_CASE(test_run_beside_text_is_not_writable),
+	KUNIT_CASE(test_block_beside_protected_page_is_refused),
 #ifdef CONFIG_HUGETLB_PAGE
 	KUNIT_CASE(test_contiguous_huge_page_is_two_sections),
 	KUNIT_CASE(test_swapped_huge_page_is_cleared_as_it_is),

@@ -23,6 +23,18 @@ static unsigned long mapped_pfn(pte_t pte)
 	return pte_valid(pte) ? kpkeys_present_pfn(pte) : ULONG_MAX;
 }
 
+/* What a CPU may have in its TLB with others: asked one by one, or all of them. */
+static __always_inline bool is_of_run(pte_t pte)
+{
+	return kpkeys_nr_contiguous(pte_val(pte), KPKEYS_LEVEL_PTE) > 1;
+}
+
+static __always_inline bool is_whole_run(const pte_t *ptep, pte_t pte, unsigned int nr)
+{
+	return IS_ALIGNED((unsigned long)ptep / sizeof(*ptep) | kpkeys_present_pfn(pte) | nr,
+			  CONT_PTES);
+}
+
 /**
  * kpkeys_refuse_run - may entries that map memory not be written?
  * @ptep: the first one, of any level
@@ -65,7 +77,7 @@ bool kpkeys_refuse_flags(pte_t *ptep, pte_t pte, pteval_t flags)
 	if (kpkeys_refuse_change(ptep, 1))
 		return true;
 	/* It maps what it mapped. */
-	if (is_page && likely(!kpkeys_is_typed(pte)))
+	if (is_page && likely(!kpkeys_is_typed(pte) && !is_of_run(pte)))
 		return false;
 	return kpkeys_refuse_run(ptep, pte, is_page ? 1 : PHYS_PFN(PMD_SIZE));
 }
@@ -78,7 +90,7 @@ static __always_inline bool is_pte_run(const pte_t *ptep, unsigned int nr)
 
 static __always_inline bool is_ordinary(pte_t *ptep, pte_t pte)
 {
-	if (kpkeys_is_typed(pte))
+	if (kpkeys_is_typed(pte) || is_of_run(pte))
 		return false;
 	if (likely(kpkeys_is_pte_slot(ptep)))
 		return kpkeys_is_private(pte_val(pte));
@@ -278,6 +290,7 @@ static noinline __flatten bool set_run(struct mm_struct *mm, pte_t *ptep, pte_t 
 	kpkeys_reread(pte_val(pte));
 	kpkeys_reread(nr);
 	if (!is_pte_run(ptep, nr) || !kpkeys_is_private(pte_val(pte)) || wraps(pte, nr) ||
+	    (is_of_run(pte) && !is_whole_run(ptep, pte, nr)) ||
 	    !kpkeys_are_ordinary(kpkeys_present_pfn(pte), nr))
 		return false;
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1)) {
@@ -495,6 +508,8 @@ static __always_inline bool may_have(u64 value, int level)
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !(value & PTE_VALID))
 		return true;
+	if (!kpkeys_may_be_run(value, level))
+		return false;
 	if (!(value & KPKEYS_NO_BLOCK))
 		return kpkeys_are_ordinary(ALIGN_DOWN(pfn, nr), nr);
 	return kpkeys_may_map(value, kpkeys_frame(pfn));

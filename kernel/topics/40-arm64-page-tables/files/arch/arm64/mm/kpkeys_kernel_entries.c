@@ -83,12 +83,14 @@ static __always_inline bool piece_fits(u64 value, enum kpkeys_frame frame)
 }
 
 /* Tables that are linked to repaint the linear map get their keys behind that. */
-static __always_inline bool pieces_fit(u64 value, unsigned long nr)
+static __always_inline bool pieces_fit(u64 value, unsigned long nr, int level)
 {
 	unsigned long pfn = kpkeys_present_pfn(__pte(value));
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !kpkeys_processes_run)
 		return true;
+	if (!IS_ALIGNED(pfn, nr / PTRS_PER_PTE * kpkeys_nr_contiguous(value, level)))
+		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return piece_fits(value, KPKEYS_FRAME_ORDINARY);
 	for (; nr; nr--)
@@ -107,7 +109,7 @@ static noinline __flatten bool fill_table(pte_t *table, pte_t pte, unsigned int 
 	kpkeys_reread(level);
 	level = level == KPKEYS_LEVEL_PTE ? level : KPKEYS_LEVEL_PMD;
 	nr = level == KPKEYS_LEVEL_PTE ? 1 : PTRS_PER_PTE;
-	if (!begin_filling(table, level) || !pieces_fit(pte_val(pte), nr * PTRS_PER_PTE))
+	if (!begin_filling(table, level) || !pieces_fit(pte_val(pte), nr * PTRS_PER_PTE, level))
 		return false;
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		WRITE_ONCE(table[i], pte);
@@ -142,14 +144,13 @@ bool kpkeys_fill_table(pte_t *table, pte_t pte, unsigned int level)
  */
 noinline __flatten bool kpkeys_unfold(pte_t *ptep, unsigned int nr)
 {
-	unsigned int i;
-
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(ptep);
 	kpkeys_reread(nr);
 	if (!kpkeys_are_entries(ptep, nr))
 		return false;
-	for (i = 0; i < nr; i++)
-		WRITE_ONCE(ptep[i], pte_mknoncont(__ptep_get(ptep + i)));
+	/* Another CPU may have cleared one meanwhile: it does not come back. */
+	for (; nr; nr--, ptep++)
+		atomic64_andnot(PTE_CONT, (atomic64_t *)ptep);
 	return true;
 }

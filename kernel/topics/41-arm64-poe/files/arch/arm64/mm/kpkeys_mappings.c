@@ -84,6 +84,18 @@ static __always_inline bool may_have_pkey(unsigned long pfn, unsigned long nr, i
 	return true;
 }
 
+/* By a run a CPU may have what is beside it at the addresses of its other entries. */
+static __always_inline bool is_beside_run(const pte_t *ptep, unsigned long size)
+{
+	unsigned int nr = size == PAGE_SIZE ? CONT_PTES : CONT_PMDS;
+	const pte_t *run = PTR_ALIGN_DOWN(ptep, nr * sizeof(*ptep));
+
+	for (; nr; nr--)
+		if (pte_val(READ_ONCE(run[nr - 1])) & PTE_CONT)
+			return true;
+	return false;
+}
+
 static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long end,
 					       int pkey)
 {
@@ -100,7 +112,7 @@ static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long
 		if (!ptep || !IS_ALIGNED(addr, size) || size > end - addr)
 			return -EINVAL;
 		val = pte_val(__ptep_get(ptep));
-		if (val & PTE_CONT ||
+		if (is_beside_run(ptep, size) ||
 		    !may_have_pkey(kpkeys_present_pfn(__pte(val)), size >> PAGE_SHIFT, pkey))
 			return -EINVAL;
 		val &= ~PTE_PO_IDX_MASK;

@@ -100,6 +100,9 @@ static __always_inline bool arch_kpkeys_link_is_private(u64 value)
 /* Where in a root: from there on it has copies of the kernel's entries. */
 #define ARCH_KPKEYS_COPY_BEGINS	(PAGE_SIZE / 2)
 
+/* Entries are single. */
+#define kpkeys_nr_contiguous(value, level)	1
+
 /**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
  * @value: of an entry above the last level

@@ -105,6 +105,20 @@ static __always_inline bool arch_kpkeys_link_is_private(u64 value)
 #define ARCH_KPKEYS_TABLE_SLOT	fix_to_virt(FIX_PTE)
 
 /**
+ * kpkeys_nr_contiguous - how many entries a CPU may have in its TLB as one
+ * @value: of one of them
+ * @level: KPKEYS_LEVEL_* of its table
+ */
+static __always_inline unsigned int kpkeys_nr_contiguous(u64 value, int level)
+{
+	if (likely((value & (PTE_VALID | PTE_CONT)) != (PTE_VALID | PTE_CONT)))
+		return 1;
+	if (level == KPKEYS_LEVEL_PTE)
+		return CONT_PTES;
+	return (value & PMD_TYPE_MASK) == PMD_TYPE_TABLE ? 1 : CONT_PMDS;
+}
+
+/**
  * kpkeys_leads_on - does a CPU go on from an entry to a table?
  * @value: of an entry above the last level
  *

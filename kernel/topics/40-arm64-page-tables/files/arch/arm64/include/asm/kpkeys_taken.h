@@ -230,11 +230,7 @@ static __always_inline pte_t clear_bits_in_place(pte_t *ptep, cydp_t flags)
 {
 	pte_t pte = __ptep_get(ptep), old;
 
-	/* As the stock kernel does it. */
-	if (flags == (CYDP_CLEAR_YOUNG | CYDP_CLEAR_DIRTY)) {
-		WRITE_ONCE(*ptep, pte_mkclean(pte_mkold(pte)));
-		return pte;
-	}
+	/* What another CPU has cleared meanwhile does not come back. */
 	do {
 		old = pte;
 		if (flags & CYDP_CLEAR_YOUNG)
