@@ -73,6 +73,8 @@ void kpkeys_cpu_leaves(void)
 		return;
 	guard(kpkeys_hardened_pgtables)();
 	raw_cpu_write(kpkeys_cpu.in_use, false);
+	/* It may be started again before this section ends, with the gate shut. */
+	raw_cpu_write(kpkeys_cpu.level, KPKEYS_LVL_DEFAULT);
 	raw_cpu_write(kpkeys_cpu.owner, 0);
 }
 
