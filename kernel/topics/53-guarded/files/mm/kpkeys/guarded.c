@@ -137,7 +137,12 @@ static __always_inline bool are_roots(const struct cred *cred)
 	       uid_eq(cred->suid, GLOBAL_ROOT_UID);
 }
 
-static __always_inline bool is_by_root(void)
+static bool is_by_root(void)
+{
+	return are_roots(current_cred());
+}
+
+static __always_inline bool is_still_by_root(void)
 {
 	return are_roots(current_cred());
 }
@@ -149,7 +154,7 @@ static noinline __flatten bool write_guarded(const struct ctl_table *table, cons
 	kpkeys_reread(table);
 	kpkeys_reread(ask);
 	if (!is_genuine(table) ||
-	    (!is_by_root() && (ask || kpkeys_state.mode != KPKEYS_AUDIT)))
+	    (!is_still_by_root() && (ask || kpkeys_state.mode != KPKEYS_AUDIT)))
 		return false;
 	copy_value(table->data, from, table->maxlen);
 	return true;

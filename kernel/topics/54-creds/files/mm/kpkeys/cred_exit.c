@@ -123,7 +123,7 @@ static int owe_a_reference(struct cred *prepared)
 
 /* ---- records, and what goes with them ---- */
 
-/* Once, however many CPUs have the task go, and for good. */
+/* Once, however many CPUs have the task go. Who waits for it waits until it is nobody's. */
 static __always_inline struct kpkeys_record *claim_record(unsigned int nr,
 							  const struct task_struct *task)
 {
@@ -131,7 +131,7 @@ static __always_inline struct kpkeys_record *claim_record(unsigned int nr,
 
 	if (!slot || !kpkeys_take_record(slot, kpkeys_owned_by(task)))
 		return NULL;
-	WRITE_ONCE(slot->owner, kpkeys_owned_by(NULL));
+	WRITE_ONCE(slot->owner, kpkeys_owned_by(NULL) | KPKEYS_CHANGES);
 	return &slot->record;
 }
 
@@ -180,6 +180,12 @@ static noinline __flatten bool free_at_once(unsigned int nr)
 	return kpkeys_sealed_free(nr);
 }
 
+static bool free_now(unsigned int nr)
+{
+	guard(irqsave)();
+	return free_at_once(nr);
+}
+
 /* On a CPU, or of one that is off. */
 static void free_waiting(void *numbers)
 {
@@ -188,7 +194,7 @@ static void free_waiting(void *numbers)
 	for (i = 0; i < ARRAY_SIZE(waiting); i++) {
 		nr = xchg(&number[i], 0);
 		if (nr)
-			free_at_once(nr);
+			free_now(nr);
 	}
 }
 
@@ -257,7 +263,7 @@ bool __kpkeys_free_creds(struct cred *cred)
 	int ret;
 
 	do {
-		if (!nr || (may_go(cred) && (let_wait(nr) || free_at_once(nr))))
+		if (!nr || (may_go(cred) && (let_wait(nr) || free_now(nr))))
 			return true;
 		ret = owe_a_reference(cred);
 	} while (ret == -EAGAIN);

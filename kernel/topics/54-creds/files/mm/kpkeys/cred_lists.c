@@ -34,7 +34,7 @@ static bool may_grow(void)
 /**
  * kpkeys_list_somewhere - have a list made in a chunk that has room
  * @units: how many are free there at least
- * @seal: makes it, in a section, with interrupts off; its number or -errno, -EAGAIN for no room
+ * @seal: makes it, in a section of its own; its number or -errno, -EAGAIN for no room
  * @data: of what
  *
  * Return: what @seal returned last, or -errno.
@@ -50,8 +50,7 @@ int kpkeys_list_somewhere(unsigned int units, int (*seal)(unsigned int chunk, vo
 		ret = -EAGAIN;
 		for (chunk = 0; chunk < kpkeys_nr_list_chunks() && ret == -EAGAIN; chunk++)
 			if (atomic_read(&kpkeys_cred_lists.nr_free[chunk]) >= units)
-				scoped_guard(irqsave)
-					ret = seal(chunk, data);
+				ret = seal(chunk, data);
 		if (ret == -EAGAIN)
 			err = may_grow() ? kpkeys_grow_cred_lists() : -ENOSPC;
 	} while (ret == -EAGAIN && !err);

@@ -180,9 +180,9 @@ static __always_inline int seal(unsigned int chunk, const struct mapping *mappin
 	if (!nr)
 		return -EAGAIN;
 	fill_map(&kpkeys_list(nr)->map, READ_ONCE(mapping->map), extents);
-	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+	const struct cred *own __free(kpkeys_held) = kpkeys_hold_own_real();
 
-	if (!own || !may_have(own->real, nr, gids))
+	if (!own || !may_have(own, nr, gids))
 		nr |= KPKEYS_GROWN;
 	if (!(nr & KPKEYS_GROWN) || kpkeys_state.mode == KPKEYS_AUDIT)
 		ret = publish_map(nr & ~KPKEYS_GROWN, READ_ONCE(mapping->ns), gids);

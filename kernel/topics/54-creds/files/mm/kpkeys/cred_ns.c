@@ -117,14 +117,14 @@ static noinline __flatten int make_ns(unsigned int chunk, void *data)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(data);
-	struct kpkeys_record *maker __free(kpkeys_record) = kpkeys_take_own_record();
+	const struct cred *maker __free(kpkeys_held) = kpkeys_hold_own_real();
 
 	if (!maker || data == &init_user_ns)
 		return -EPERM;
 	nr = kpkeys_list_take(chunk, UNITS, true);
 	if (!nr)
 		return -EAGAIN;
-	fill_ns(&kpkeys_list(nr)->ns, maker->real);
+	fill_ns(&kpkeys_list(nr)->ns, maker);
 	ret = publish_ns(nr, data);
 	if (!ret)
 		return nr;

@@ -23,17 +23,22 @@ static __always_inline int push(struct kpkeys_record *record, const struct cred 
 	return 0;
 }
 
+static __always_inline int push_on_own(const struct cred *cred)
+{
+	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
+
+	return record ? push(record, cred) : -EPERM;
+}
+
 static noinline __flatten int override_by_sealed(const struct cred *new)
 {
 	int ret;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(new);
-	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
-
-	if (!record || !kpkeys_cred_hold(new))
+	if (!kpkeys_cred_hold(new))
 		return -EPERM;
-	ret = push(record, new);
+	ret = push_on_own(new);
 	if (ret)
 		kpkeys_cred_use(new, -1);
 	return ret;
@@ -44,27 +49,27 @@ static noinline __flatten int seal_override(unsigned int chunk, struct cred *new
 	const struct cred *sealed;
 	bool is_complete;
 	unsigned int nr;
+	int ret;
 
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
+	const struct cred *real __free(kpkeys_held) = __kpkeys_hold_own_real();
 
-	if (!record)
+	if (!real)
 		return -EPERM;
-	if (record->nr_below >= KPKEYS_CRED_DEPTH)
-		return -ENOSPC;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
 	sealed = kpkeys_cred_copy(nr, new, &is_complete);
-	kpkeys_cred_seal(sealed, 1, record->real);
-	if (!push(record, sealed))
+	kpkeys_cred_seal(sealed, 1, real);
+	ret = push_on_own(sealed);
+	if (!ret)
 		return is_complete ? nr : nr | KPKEYS_GROWN;
 	/* Somebody may have counted himself. */
 	kpkeys_cred_use(sealed, -1);
 	kpkeys_sealed_free(nr);
-	return -ENOSPC;
+	return ret;
 }
 
 /* What was sealed once is not looked at again. */
@@ -77,12 +82,12 @@ static const struct cred *sealed_before(const struct cred *new)
 
 static int override_somewhere(struct cred *new)
 {
-	static DEFINE_SPINLOCK(lock);
+	static DEFINE_RAW_SPINLOCK(lock);
 	const struct cred *sealed;
 	int nr, chunk;
 
 	/* One slot for what several override with at once, overlayfs without sleeping. */
-	guard(spinlock)(&lock);
+	guard(raw_spinlock)(&lock);
 	sealed = sealed_before(new);
 	if (sealed)
 		return override_by_sealed(sealed);
@@ -228,8 +233,8 @@ static __always_inline struct kpkeys_record *take_record_at(unsigned int nr)
 	return &slot->record;
 }
 
-/* Return: the number of the record, if there was something to end. */
-static noinline __flatten unsigned int end_overrides(void)
+/* Return: whose they were, if there was something to end. */
+static noinline __flatten struct task_struct *end_overrides(void)
 {
 	unsigned int nr;
 
@@ -238,14 +243,14 @@ static noinline __flatten unsigned int end_overrides(void)
 	raw_cpu_write(kpkeys_cpu.overridden, false);
 	nr = kpkeys_record_on_stack();
 	if (!nr)
-		return 0;
+		return NULL;
 	struct kpkeys_record *record __free(kpkeys_record) = take_record_at(nr);
 
-	if (!record || !record->nr_below)
-		return 0;
+	if (!record || !kpkeys_is_on_stack(record) || !record->nr_below)
+		return NULL;
 	if (kpkeys_state.mode != KPKEYS_AUDIT)
 		pop(record, NULL);
-	return nr;
+	return kpkeys_owner_of(nr);
 }
 
 /**
@@ -255,11 +260,10 @@ static noinline __flatten unsigned int end_overrides(void)
  */
 void __kpkeys_end_overrides(void)
 {
-	unsigned int nr = end_overrides();
+	struct task_struct *task = end_overrides();
 
-	if (!nr)
+	if (!task)
 		return;
-	kpkeys_refuse("use as credentials", "an override that did not end",
-		      kpkeys_chained(nr), kpkeys_owner_of(nr));
+	kpkeys_refuse("use as credentials", "an override that did not end", task, task);
 	kpkeys_put_owed_creds();
 }

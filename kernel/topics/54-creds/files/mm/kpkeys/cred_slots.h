@@ -130,7 +130,7 @@ static __always_inline struct task_struct *kpkeys_owner_of(unsigned int nr)
 
 static __always_inline unsigned long kpkeys_owned_by(const struct task_struct *task)
 {
-	return (unsigned long)task | KPKEYS_OF_TASK;
+	return ((unsigned long)task & ~KPKEYS_CHANGES) | KPKEYS_OF_TASK;
 }
 
 static __always_inline unsigned long kpkeys_made_of(const struct cred *prepared)
@@ -249,7 +249,7 @@ static __always_inline void kpkeys_give_record(struct kpkeys_record *record)
 
 DEFINE_FREE(kpkeys_record, struct kpkeys_record *, kpkeys_give_record(_T))
 
-/* Until the scope ends nobody else changes it. */
+/* With interrupts off. Until the scope ends nobody else changes it. */
 static __always_inline struct kpkeys_record *kpkeys_take_own_record(void)
 {
 	const struct task_struct *task = current;
@@ -266,10 +266,12 @@ static __always_inline struct kpkeys_record *kpkeys_take_own_record(void)
 }
 
 /**
- * kpkeys_section_creds_are - what both credentials are, and nothing is called, for sections
+ * kpkeys_creds_are - what both credentials of the current task are
  * @are: asks one
+ *
+ * Who goes by that in a section asks there: kpkeys_section_creds_are().
  */
-static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cred *cred))
+static __always_inline bool kpkeys_creds_are(bool (*are)(const struct cred *cred))
 {
 	const struct cred *cred, *real;
 
@@ -277,6 +279,20 @@ static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cr
 		return are(rcu_dereference_protected(current->cred, 1));
 	return kpkeys_read_own(kpkeys_record_of(current), &cred, &real) &&
 	       are(cred) && are(real);
+}
+
+/**
+ * kpkeys_section_creds_are - the same in a section of who may sleep, which calls nothing
+ * @are: asks one, which nobody frees meanwhile
+ */
+static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cred *cred))
+{
+	if (!kpkeys_creds_enabled())
+		return are(rcu_dereference_protected(current->cred, 1));
+	guard(irq)();
+	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+
+	return own && are(own->cred) && are(own->real);
 }
 
 /* No pointer from ordinary memory is believed to be sealed credentials'. */
@@ -314,6 +330,9 @@ static __always_inline void kpkeys_cred_release(unsigned int nr)
 {
 	unsigned int chunk = nr / KPKEYS_CRED_SLOTS;
 
+	WRITE_ONCE(kpkeys_cred_slot(nr)->owner, 0);
+	/* Whoever sees that nobody uses it sees that it is nobody's: kpkeys_sealed_free(). */
+	smp_wmb();
 	kpkeys_clear_words(kpkeys_cred_slot(nr), KPKEYS_CRED_SLOT_SIZE);
 	clear_bit_unlock(nr % KPKEYS_CRED_SLOTS, kpkeys_cred_bits(chunk));
 	atomic_inc(&kpkeys_cred_slots.nr_free[chunk]);
@@ -358,6 +377,33 @@ static __always_inline bool kpkeys_cred_hold(const struct cred *cred)
 	return false;
 }
 
+/* With interrupts off: the task's own ones, which stay until kpkeys_unhold(). */
+static __always_inline const struct cred *__kpkeys_hold_own_real(void)
+{
+	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+
+	if (!own)
+		return NULL;
+	kpkeys_cred_use(own->real, 1);
+	return own->real;
+}
+
+/* In sections of who may sleep: to save flags would be to read them from a stack. */
+static __always_inline const struct cred *kpkeys_hold_own_real(void)
+{
+	guard(irq)();
+	return __kpkeys_hold_own_real();
+}
+
+/* Where they have gone meanwhile, which nobody does for others, they stay for good. */
+static __always_inline void kpkeys_unhold(const struct cred *cred)
+{
+	if (cred)
+		kpkeys_cred_use(cred, -1);
+}
+
+DEFINE_FREE(kpkeys_held, const struct cred *, kpkeys_unhold(_T))
+
 /* Gives back what the slot of sealed credentials is, or was to be. */
 static __always_inline void kpkeys_sealed_release(unsigned int nr)
 {
@@ -366,16 +412,21 @@ static __always_inline void kpkeys_sealed_release(unsigned int nr)
 	kpkeys_cred_release(nr);
 }
 
-/* If nobody uses what the slot is. */
+/* If nobody uses what the slot is. With interrupts off: others wait for what it is then. */
 static __always_inline bool kpkeys_sealed_free(unsigned int nr)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot_at(nr);
+	unsigned long owner;
 
 	if (!slot || !slot->owner || slot->owner & KPKEYS_OF_TASK ||
 	    atomic_long_cmpxchg(&slot->users, 0, LONG_MIN))
 		return false;
-	/* It may have gone in between, and a record have come. */
-	if (!READ_ONCE(slot->owner) || READ_ONCE(slot->owner) & KPKEYS_OF_TASK) {
+	/*
+	 * It may have gone in between, and a record have come, or others: these are in use
+	 * before kpkeys_cred_seal() says whose they are.
+	 */
+	owner = smp_load_acquire(&slot->owner);
+	if (!owner || owner & KPKEYS_OF_TASK || atomic_long_read(&slot->users) != LONG_MIN) {
 		atomic_long_sub(LONG_MIN, &slot->users);
 		return false;
 	}
@@ -438,6 +489,7 @@ void kpkeys_look_at_creds(const struct task_struct *task);
 
 #else /* !CONFIG_KPKEYS_CREDS */
 
+#define kpkeys_creds_are(are)		are(current_cred())
 #define kpkeys_section_creds_are(are)	are(current_cred())
 
 #endif /* CONFIG_KPKEYS_CREDS */

@@ -229,8 +229,9 @@ static __always_inline void fill_record(unsigned int nr, const struct task_struc
 
 	slot->record.cred = cred;
 	slot->record.real = cred;
-	WRITE_ONCE(slot->owner, kpkeys_owned_by(task));
 	kpkeys_take_stack(nr, READ_ONCE(task->stack));
+	/* Who finds it by the task has it gone, maybe. */
+	smp_store_release(&slot->owner, kpkeys_owned_by(task));
 }
 
 /* A child has its parent's objective ones: others are the parent's for a while only. */
@@ -265,14 +266,14 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
 	kpkeys_reread(new);
-	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+	const struct cred *real __free(kpkeys_held) = __kpkeys_hold_own_real();
 
-	if (!own)
+	if (!real)
 		return -EPERM;
 	cred_nr = kpkeys_cred_claim(chunk);
 	if (!cred_nr)
 		return -EAGAIN;
-	ret = seal_if(kpkeys_may_fork, cred_nr, own->real, new);
+	ret = seal_if(kpkeys_may_fork, cred_nr, real, new);
 	if (ret < 0)
 		return ret;
 	/* Nothing of the first one is kept for it. */
@@ -326,31 +327,42 @@ int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 
 /* ---- commit ---- */
 
-static __always_inline int put_in_force(unsigned int chunk, struct cred *new,
-					bool (*may_have)(const struct cred *old,
-							 const struct cred *new))
+/* Unless another CPU has the task go on with others meanwhile. */
+static __always_inline bool put_in_force(const struct cred *real, const struct cred *sealed)
 {
+	guard(irq)();
 	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
-	const struct cred *sealed, *old;
+
+	if (!record || record->real != real || record->nr_below)
+		return false;
+	/* Others read what is behind it. */
+	smp_store_release(&record->real, sealed);
+	WRITE_ONCE(record->cred, sealed);
+	kpkeys_cred_use(real, -2);
+	kpkeys_note_on_cpu(record);
+	return true;
+}
+
+static __always_inline int commit(unsigned int chunk, struct cred *new,
+				  bool (*may_have)(const struct cred *old,
+						   const struct cred *new))
+{
+	const struct cred *real __free(kpkeys_held) = kpkeys_hold_own_real();
 	unsigned int nr;
 	int ret;
 
-	if (!record || record->nr_below)
+	if (!real)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	ret = seal_if(may_have, nr, record->real, new);
-	if (ret < 0)
-		return ret;
-	old = record->real;
-	sealed = &kpkeys_cred_slot(nr)->cred;
-	/* Others read what is behind it. */
-	smp_store_release(&record->real, sealed);
-	WRITE_ONCE(record->cred, sealed);
-	kpkeys_cred_use(old, -2);
-	kpkeys_note_on_cpu(record);
-	return nr | ret;
+	ret = seal_if(may_have, nr, real, new);
+	if (ret < 0 || put_in_force(real, &kpkeys_cred_slot(nr)->cred))
+		return ret < 0 ? ret : nr | ret;
+	/* Somebody may have counted himself. */
+	kpkeys_cred_use(&kpkeys_cred_slot(nr)->cred, -2);
+	kpkeys_sealed_free(nr);
+	return -EPERM;
 }
 
 static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
@@ -358,7 +370,7 @@ static noinline __flatten int seal_commit(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, new, kpkeys_may_commit);
+	return commit(chunk, new, kpkeys_may_commit);
 }
 
 static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
@@ -366,7 +378,7 @@ static noinline __flatten int seal_exec(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, new, kpkeys_may_exec);
+	return commit(chunk, new, kpkeys_may_exec);
 }
 
 static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
@@ -374,7 +386,7 @@ static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(new);
-	return put_in_force(chunk, new, kpkeys_may_enter);
+	return commit(chunk, new, kpkeys_may_enter);
 }
 
 static int seal_for(enum kpkeys_commit how, unsigned int chunk, struct cred *new)
@@ -397,8 +409,7 @@ static int commit_somewhere(struct cred *new, enum kpkeys_commit how)
 		chunk = kpkeys_find_cred_room(1);
 		if (chunk < 0)
 			return -ENOMEM;
-		scoped_guard(irqsave)
-			nr = seal_for(how, chunk, new);
+		nr = seal_for(how, chunk, new);
 	} while (nr == -EAGAIN);
 	return nr;
 }

@@ -379,6 +379,22 @@ static void fork_fake(void *test)
 	drop_fake(fake_task(test, (void *)THREAD_SIZE));
 }
 
+/* The same task, by another number in the same memory. */
+static void take_by_other_name(void *task)
+{
+	struct rival rival = { .slot = kpkeys_cred_slot(current->cred_slot), .task = task };
+
+	guard(irqsave)();
+	take(&rival);
+	if (rival.has)
+		give(&rival);
+}
+
+static void write_it(void *data)
+{
+	write_setting();
+}
+
 static void make_ns(void *test)
 {
 	kpkeys_drop_user_ns(kpkeys_test_make_ns(test));
@@ -400,6 +416,9 @@ static void test_records_are_changed_by_one_cpu(struct kunit *test)
 	fake = fake_task(test, (void *)THREAD_SIZE);
 	expect_wait(test, "exit", fake, change_by_exit, fake);
 	expect_wait(test, "fork", current, fork_fake, test);
+	expect_wait(test, "other name", current, take_by_other_name,
+		    (void *)current + KPKEYS_CHANGES);
+	expect_wait(test, "setting", current, write_it, NULL);
 	expect_wait(test, "namespace", current, make_ns, test);
 	expect_wait(test, "commit", current, change_for_good, prepare_creds());
 	kpkeys_test_expect_clean(test);
