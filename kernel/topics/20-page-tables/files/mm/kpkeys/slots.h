@@ -140,7 +140,19 @@ static __always_inline bool is_misplaced(const u64 *entry, u64 value, int level)
 	       (kpkeys_nr_contiguous(value, level) - 1);
 }
 
-/* May all that a run of it leads to be mapped so? User space's is asked by its frames alone. */
+/* What has a key is beside what has the same one. User space has keys of its own. */
+static __always_inline bool is_of_its_kind(u64 value, enum kpkeys_frame frame, int level)
+{
+	if (frame != KPKEYS_FRAME_ORDINARY)
+		return arch_kpkeys_leaf_fits(value, frame);
+	return arch_kpkeys_leaf_is_users(value) || !arch_kpkeys_leaf_has_key(value, level);
+}
+
+/**
+ * kpkeys_may_be_run - may all be mapped that an entry leads to, if it is of a contiguous run?
+ * @value: of the entry
+ * @level: KPKEYS_LEVEL_* of its table
+ */
 static __always_inline bool kpkeys_may_be_run(u64 value, int level)
 {
 	unsigned long pfn, nr;
@@ -148,17 +160,12 @@ static __always_inline bool kpkeys_may_be_run(u64 value, int level)
 	if (likely(kpkeys_nr_contiguous(value, level) == 1) ||
 	    !kpkeys_may_lead_to(value, level, &pfn, &nr))
 		return true;
-	if (!arch_kpkeys_leaf_is_users(value)) {
-		if (arch_kpkeys_leaf_has_key(value, level))
-			return false;
-		if (kpkeys_state.only_text_runs && arch_kpkeys_leaf_runs(value))
-			return kpkeys_are_text(pfn, nr);
-	}
-	if (kpkeys_are_ordinary(pfn, nr))
-		return true;
+	if (kpkeys_state.only_text_runs && arch_kpkeys_leaf_runs(value) &&
+	    !arch_kpkeys_leaf_is_users(value))
+		return kpkeys_are_text(pfn, nr);
 	for (; nr; nr--) {
 		kpkeys_reread(value);
-		if (!kpkeys_may_map(value, kpkeys_frame(pfn++)))
+		if (!is_of_its_kind(value, kpkeys_frame(pfn++), level))
 			return false;
 	}
 	return true;

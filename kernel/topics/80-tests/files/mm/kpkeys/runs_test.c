@@ -294,6 +294,29 @@ static void test_run_may_have_a_key_of_user_space(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kpkeys_add_flags(table[1], 1, PTE_AF | PTE_WRITE));
 }
 
+static void set_frames(unsigned int first, u8 frame)
+{
+	unsigned int i;
+
+	for (i = first; i < CONT_PTES; i++)
+		kpkeys_test_set_frame(page_address(pages) + i * PAGE_SIZE, frame);
+}
+
+/* As in a block of the pool that was split. */
+static void test_run_has_one_key(struct kunit *test)
+{
+	pte_t pte = contiguous(kpkeys_test_prot(PAGE_KERNEL, KPKEYS_PKEY_PGTABLES));
+	bool of_tables, of_some;
+
+	set_frames(0, KPKEYS_FRAME_TABLE);
+	of_tables = kpkeys_may_be_run(pte_val(pte), KPKEYS_LEVEL_PTE);
+	set_frames(1, KPKEYS_FRAME_ORDINARY);
+	of_some = kpkeys_may_be_run(pte_val(pte), KPKEYS_LEVEL_PTE);
+	set_frames(0, KPKEYS_FRAME_ORDINARY);
+	KUNIT_EXPECT_TRUE(test, of_tables);
+	KUNIT_EXPECT_FALSE(test, of_some);
+}
+
 /* An entry beside one that leads to a page with a key: a CPU may have it at its address. */
 static void test_no_run_in_the_kernels_tables_beside_a_key(struct kunit *test)
 {
@@ -451,6 +474,7 @@ static struct kunit_case runs_cases[] = {
 	KUNIT_CASE(test_run_beside_protected_page_is_refused),
 	KUNIT_CASE(test_misplaced_run_is_refused),
 	KUNIT_CASE(test_run_may_have_a_key_of_user_space),
+	KUNIT_CASE(test_run_has_one_key),
 	KUNIT_CASE(test_no_run_in_the_kernels_tables_beside_a_key),
 	KUNIT_CASE(test_run_beside_text_is_not_writable),
 	KUNIT_CASE(test_block_beside_protected_page_is_refused),
