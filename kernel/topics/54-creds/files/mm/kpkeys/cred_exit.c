@@ -156,7 +156,7 @@ static noinline __flatten bool drop_record(unsigned int nr, const struct task_st
 	while (record->nr_below && record->nr_below <= KPKEYS_CRED_DEPTH)
 		kpkeys_cred_use(record->below[--record->nr_below], -KPKEYS_ASIDE);
 	kpkeys_leave_stack(nr);
-	kpkeys_cred_release(nr);
+	kpkeys_cred_release(nr, 0);
 	return true;
 }
 

@@ -78,17 +78,6 @@ static __always_inline bool is_given(const struct uid_gid_map *from, unsigned in
 	return false;
 }
 
-static __always_inline const struct uid_gid_map *own_map(bool gids)
-{
-	const struct task_struct *task = current;
-	const struct cred *real;
-
-	/* Nothing of it is kept between extents: sections have no registers to spare. */
-	kpkeys_reread(task);
-	real = kpkeys_own_real(kpkeys_record_of(task));
-	return real ? kpkeys_map_of(real->ns_slot, gids) : NULL;
-}
-
 /* One's own ID anybody has, and in a namespace those that it has. Others take a capability. */
 static __always_inline bool may_have(const struct cred *cred, unsigned int nr, bool gids)
 {
@@ -105,7 +94,7 @@ static __always_inline bool may_have(const struct cred *cred, unsigned int nr, b
 		kpkeys_reread(nr);
 		if (i >= nr_copied(kpkeys_list(nr)->map.nr_extents))
 			return true;
-		from = own_map(gids);
+		from = kpkeys_map_of(cred->ns_slot, gids);
 		if (!from || !is_given(from, nr, i))
 			return false;
 	}

@@ -247,6 +247,12 @@ static __always_inline void kpkeys_give_record(struct kpkeys_record *record)
 	smp_store_release(&slot->owner, slot->owner & ~KPKEYS_CHANGES);
 }
 
+/*
+ * In sections of who may sleep: to save flags would be to read them from a stack, and nothing
+ * is told, for that calls.
+ */
+DEFINE_LOCK_GUARD_0(kpkeys_irq, raw_local_irq_disable(), raw_local_irq_enable())
+
 DEFINE_FREE(kpkeys_record, struct kpkeys_record *, kpkeys_give_record(_T))
 
 /* With interrupts off. Until the scope ends nobody else changes it. */
@@ -289,7 +295,7 @@ static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cr
 {
 	if (!kpkeys_creds_enabled())
 		return are(rcu_dereference_protected(current->cred, 1));
-	guard(irq)();
+	guard(kpkeys_irq)();
 	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
 
 	return own && are(own->cred) && are(own->real);
@@ -326,14 +332,17 @@ static __always_inline unsigned int kpkeys_cred_claim(unsigned int chunk)
 	return chunk * KPKEYS_CRED_SLOTS + bit;
 }
 
-static __always_inline void kpkeys_cred_release(unsigned int nr)
+/* Its users are never stored: somebody may have counted himself, and is about to leave. */
+static __always_inline void kpkeys_cred_release(unsigned int nr, long users)
 {
 	unsigned int chunk = nr / KPKEYS_CRED_SLOTS;
 
 	WRITE_ONCE(kpkeys_cred_slot(nr)->owner, 0);
 	/* Whoever sees that nobody uses it sees that it is nobody's: kpkeys_sealed_free(). */
 	smp_wmb();
-	kpkeys_clear_words(kpkeys_cred_slot(nr), KPKEYS_CRED_SLOT_SIZE);
+	kpkeys_clear_words(&kpkeys_cred_slot(nr)->record,
+			   KPKEYS_CRED_SLOT_SIZE - offsetof(struct kpkeys_cred_slot, record));
+	atomic_long_sub(users, &kpkeys_cred_slot(nr)->users);
 	clear_bit_unlock(nr % KPKEYS_CRED_SLOTS, kpkeys_cred_bits(chunk));
 	atomic_inc(&kpkeys_cred_slots.nr_free[chunk]);
 }
@@ -388,10 +397,10 @@ static __always_inline const struct cred *__kpkeys_hold_own_real(void)
 	return own->real;
 }
 
-/* In sections of who may sleep: to save flags would be to read them from a stack. */
+/* In sections of who may sleep. */
 static __always_inline const struct cred *kpkeys_hold_own_real(void)
 {
-	guard(irq)();
+	guard(kpkeys_irq)();
 	return __kpkeys_hold_own_real();
 }
 
@@ -405,11 +414,11 @@ static __always_inline void kpkeys_unhold(const struct cred *cred)
 DEFINE_FREE(kpkeys_held, const struct cred *, kpkeys_unhold(_T))
 
 /* Gives back what the slot of sealed credentials is, or was to be. */
-static __always_inline void kpkeys_sealed_release(unsigned int nr)
+static __always_inline void kpkeys_sealed_release(unsigned int nr, long users)
 {
 	kpkeys_list_drop(kpkeys_cred_slot(nr)->cred.group_info);
 	kpkeys_ns_drop(kpkeys_cred_slot(nr)->cred.ns_slot);
-	kpkeys_cred_release(nr);
+	kpkeys_cred_release(nr, users);
 }
 
 /* If nobody uses what the slot is. With interrupts off: others wait for what it is then. */
@@ -430,7 +439,7 @@ static __always_inline bool kpkeys_sealed_free(unsigned int nr)
 		atomic_long_sub(LONG_MIN, &slot->users);
 		return false;
 	}
-	kpkeys_sealed_release(nr);
+	kpkeys_sealed_release(nr, LONG_MIN);
 	return true;
 }
 

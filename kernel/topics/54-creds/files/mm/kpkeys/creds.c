@@ -203,7 +203,7 @@ static __always_inline int seal_if(bool (*may_have)(const struct cred *old,
 
 	may = is_complete && may_have(old, sealed);
 	if (!may && kpkeys_state.mode != KPKEYS_AUDIT) {
-		kpkeys_sealed_release(nr);
+		kpkeys_sealed_release(nr, 0);
 		return -EACCES;
 	}
 	kpkeys_cred_seal(sealed, 2, old);
@@ -243,15 +243,15 @@ static noinline __flatten int share_creds(unsigned int chunk, const struct task_
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	kpkeys_reread(child);
-	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+	const struct cred *real __free(kpkeys_held) = __kpkeys_hold_own_real();
 
-	if (!own)
+	if (!real)
 		return -EPERM;
 	nr = kpkeys_cred_claim(chunk);
 	if (!nr)
 		return -EAGAIN;
-	kpkeys_cred_use(own->real, 2);
-	fill_record(nr, child, own->real);
+	kpkeys_cred_use(real, 2);
+	fill_record(nr, child, real);
 	return nr;
 }
 
@@ -330,7 +330,7 @@ int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 /* Unless another CPU has the task go on with others meanwhile. */
 static __always_inline bool put_in_force(const struct cred *real, const struct cred *sealed)
 {
-	guard(irq)();
+	guard(kpkeys_irq)();
 	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
 
 	if (!record || record->real != real || record->nr_below)
@@ -360,8 +360,10 @@ static __always_inline int commit(unsigned int chunk, struct cred *new,
 	if (ret < 0 || put_in_force(real, &kpkeys_cred_slot(nr)->cred))
 		return ret < 0 ? ret : nr | ret;
 	/* Somebody may have counted himself. */
-	kpkeys_cred_use(&kpkeys_cred_slot(nr)->cred, -2);
-	kpkeys_sealed_free(nr);
+	scoped_guard(kpkeys_irq) {
+		kpkeys_cred_use(&kpkeys_cred_slot(nr)->cred, -2);
+		kpkeys_sealed_free(nr);
+	}
 	return -EPERM;
 }
 

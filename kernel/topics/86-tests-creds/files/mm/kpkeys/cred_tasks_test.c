@@ -292,6 +292,24 @@ static void test_put_aside_is_freed_on_the_way_to_user_space(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
+static void count(unsigned int nr, long users)
+{
+	guard(kpkeys_guarded)();
+	atomic_long_add(users, &kpkeys_cred_slot(nr)->users);
+}
+
+/* As somebody does who took it for sealed credentials, and is about to find that it is not. */
+static void test_who_counts_himself_is_counted(struct kunit *test)
+{
+	struct task_struct *task = fake_task(test, (void *)THREAD_SIZE);
+	unsigned int nr = task->cred_slot;
+
+	count(nr, 1);
+	drop_fake(task);
+	count(nr, -1);
+	KUNIT_EXPECT_EQ(test, atomic_long_read(&kpkeys_cred_slot(nr)->users), 0);
+}
+
 /* ---- a task that two CPUs run ---- */
 
 struct rival {
@@ -434,6 +452,7 @@ static struct kunit_case tasks_cases[] = {
 	KUNIT_CASE(test_put_aside_is_freed_by_who_reverts),
 	KUNIT_CASE(test_put_aside_is_freed_by_who_ends),
 	KUNIT_CASE(test_put_aside_is_freed_on_the_way_to_user_space),
+	KUNIT_CASE(test_who_counts_himself_is_counted),
 	KUNIT_CASE(test_records_are_changed_by_one_cpu),
 	{}
 };
