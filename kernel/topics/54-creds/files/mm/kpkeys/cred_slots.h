@@ -248,8 +248,8 @@ static __always_inline void kpkeys_give_record(struct kpkeys_record *record)
 }
 
 /*
- * In sections of who may sleep: to save flags would be to read them from a stack, and nothing
- * is told, for that calls.
+ * In a section where interrupts are on: to save flags is to read them from a stack, and what
+ * tells lockdep calls functions.
  */
 DEFINE_LOCK_GUARD_0(kpkeys_irq, raw_local_irq_disable(), raw_local_irq_enable())
 
@@ -397,7 +397,7 @@ static __always_inline const struct cred *__kpkeys_hold_own_real(void)
 	return own->real;
 }
 
-/* In sections of who may sleep. */
+/* The same where interrupts are on. */
 static __always_inline const struct cred *kpkeys_hold_own_real(void)
 {
 	guard(kpkeys_irq)();

@@ -61,6 +61,8 @@ unsigned long kpkeys_test_violations(void);
 void kpkeys_test_remove_cpu(struct kunit *test, int cpu);
 u64 *kpkeys_test_entry(const void *addr);
 void kpkeys_test_plant(u64 *entry, u64 value);
+pmd_t *kpkeys_test_new_pmds(struct kunit *test, pud_t *pud);
+void kpkeys_test_free_pmds(pmd_t *table, pud_t *pud);
 struct kpkeys_check *kpkeys_test_check_bare(struct kunit *test, void *page, int pkey);
 void kpkeys_test_expect_report(struct kunit *test, const char *text, int (*access)(void));
 void kpkeys_test_watch(struct perf_event_attr *attr, void *at);

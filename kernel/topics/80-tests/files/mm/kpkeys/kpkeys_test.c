@@ -8,6 +8,9 @@
 #include <linux/mm.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+
+#include <asm/pgalloc.h>
+
 #include <trace/events/printk.h>
 
 #include "check.h"
@@ -155,6 +158,31 @@ void kpkeys_test_plant(u64 *entry, u64 value)
 {
 	guard(kpkeys_hardened_pgtables)();
 	WRITE_ONCE(*entry, value);
+}
+
+/**
+ * kpkeys_test_new_pmds - a table of PMDs that no CPU walks
+ * @test: the test
+ * @pud: what leads to it, on a stack
+ */
+pmd_t *kpkeys_test_new_pmds(struct kunit *test, pud_t *pud)
+{
+	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
+
+	KUNIT_ASSERT_NOT_NULL(test, page);
+	pud_populate(&init_mm, pud, page_address(page));
+	return page_address(page);
+}
+
+/**
+ * kpkeys_test_free_pmds - give one back
+ * @table: which, empty
+ * @pud: what leads to it
+ */
+void kpkeys_test_free_pmds(pmd_t *table, pud_t *pud)
+{
+	set_pud(pud, __pud(0));
+	kpkeys_ptp_free(virt_to_page(table), 0);
 }
 
 /**

@@ -204,41 +204,27 @@ static void test_page_with_its_key_does_not_arrive(struct kunit *test)
 }
 
 #ifdef CONFIG_ARM64
-static void plant_beside(void *alias, pte_t pte)
-{
-	guard(kpkeys_hardened_pgtables)();
-	WRITE_ONCE(*virt_to_kpte((unsigned long)alias), pte);
-}
-
 /* A CPU may take the entry of one page for all of a contiguous run. */
 static void test_page_of_a_run_does_not_arrive(struct kunit *test)
 {
 	struct page *block = new_block(test), *page = alloc_page(GFP_KERNEL);
+	pte_t beside = pte_mkcont(pfn_pte(page_to_pfn(block) ^ NR, PAGE_KERNEL));
 	void *alias = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
-	pte_t was;
+	u64 *entry, was;
 
 	KUNIT_ASSERT_NOT_NULL(test, alias);
-	was = ptep_get(virt_to_kpte((unsigned long)alias));
+	entry = kpkeys_test_entry(alias);
+	was = *entry;
 	key(test, page_address(block));
-	plant_beside(alias, pte_mkcont(pfn_pte(page_to_pfn(block) ^ NR, PAGE_KERNEL)));
+	kpkeys_test_plant(entry, pte_val(beside));
 	KUNIT_EXPECT_FALSE(test, arrives(page_address(block)));
-	plant_beside(alias, was);
+	kpkeys_test_plant(entry, was);
 	KUNIT_EXPECT_TRUE(test, arrives(page_address(block)));
 	kpkeys_block_free(page_address(block), NR);
 	vunmap(alias);
 	__free_page(page);
 }
 #endif
-
-/* A table that no CPU walks, and that says of itself that it has large entries. */
-static pmd_t *new_pmd_table(struct kunit *test, pud_t *pud)
-{
-	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
-
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	pud_populate(&init_mm, pud, page_address(page));
-	return page_address(page);
-}
 
 static void plant_large(pmd_t *entry, void *addr)
 {
@@ -252,7 +238,7 @@ static void test_all_below_an_entry_are_mapped(struct kunit *test)
 {
 	void *addr = page_address(new_block(test)), *half = addr + NR / 2 * PAGE_SIZE;
 	pud_t pud = __pud(0);
-	pmd_t *table = new_pmd_table(test, &pud);
+	pmd_t *table = kpkeys_test_new_pmds(test, &pud);
 
 	key(test, addr);
 	plant_large(table, addr);
@@ -261,10 +247,8 @@ static void test_all_below_an_entry_are_mapped(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(addr, NR / 2));
 	KUNIT_EXPECT_FALSE(test, kpkeys_has_arrived(half, NR / 2));
 	kpkeys_arrivals_end();
-	scoped_guard(kpkeys_hardened_pgtables)
-		WRITE_ONCE(*table, __pmd(0));
-	set_pud(&pud, __pud(0));
-	kpkeys_ptp_free(virt_to_page(table), 0);
+	kpkeys_test_plant((u64 *)table, 0);
+	kpkeys_test_free_pmds(table, &pud);
 	KUNIT_EXPECT_TRUE(test, arrives(addr));
 	kpkeys_block_free(addr, NR);
 }

@@ -6,7 +6,6 @@
  */
 #include <linux/hugetlb.h>
 #include <linux/kpkeys_frames.h>
-#include <linux/kpkeys_ptp.h>
 #include <linux/kpkeys_taken.h>
 #include <linux/kpkeys_test.h>
 #include <linux/mm.h>
@@ -361,29 +360,23 @@ static unsigned long find_ordinary_block(void)
 	return 0;
 }
 
-/* A table that no CPU walks. */
 static void test_block_beside_protected_page_is_refused(struct kunit *test)
 {
 	unsigned long pfn = find_ordinary_block(), before = kpkeys_test_violations();
-	struct page *page = kpkeys_ptp_alloc(GFP_KERNEL, 0, NUMA_NO_NODE);
-	pmd_t *entry = page_address(page), single = pmd_mkhuge(pfn_pmd(pfn, PAGE_SHARED));
+	pmd_t *entry, single = pmd_mkhuge(pfn_pmd(pfn, PAGE_SHARED));
 	u64 run = pmd_val(single) | PMD_SECT_CONT;
 	pud_t pud = __pud(0);
 
-	KUNIT_ASSERT_NOT_NULL(test, page);
-	pud_populate(&init_mm, &pud, entry);
-	if (pfn) {
-		set_pmd(entry, __pmd(run));
-		KUNIT_EXPECT_TRUE(test, pmd_none(*entry));
-		KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
-		KUNIT_EXPECT_FALSE(test, kpkeys_set_entry(entry, run, KPKEYS_LEVEL_PTE));
-		set_pmd(entry, single);
-		KUNIT_EXPECT_EQ(test, pmd_val(*entry), pmd_val(single));
-	}
-	set_pmd(entry, __pmd(0));
-	set_pud(&pud, __pud(0));
-	kpkeys_ptp_free(page, 0);
 	KPKEYS_TEST_REQUIRES(test, pfn);
+	entry = kpkeys_test_new_pmds(test, &pud);
+	set_pmd(entry, __pmd(run));
+	KUNIT_EXPECT_TRUE(test, pmd_none(*entry));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	KUNIT_EXPECT_FALSE(test, kpkeys_set_entry(entry, run, KPKEYS_LEVEL_PTE));
+	set_pmd(entry, single);
+	KUNIT_EXPECT_EQ(test, pmd_val(*entry), pmd_val(single));
+	set_pmd(entry, __pmd(0));
+	kpkeys_test_free_pmds(entry, &pud);
 }
 
 #ifdef CONFIG_HUGETLB_PAGE

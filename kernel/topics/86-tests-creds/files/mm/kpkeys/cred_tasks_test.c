@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: records of tasks, whose stacks they know, and what they are without. */
+#include <linux/completion.h>
 #include <linux/cred.h>
 #include <linux/delay.h>
 #include <linux/kpkeys_guarded.h>
@@ -316,6 +317,7 @@ struct rival {
 	struct kpkeys_cred_slot *slot;
 	const struct task_struct *task;
 	bool has, gave;
+	struct completion done;
 };
 
 static noinline __flatten void take(struct rival *rival)
@@ -335,11 +337,13 @@ static int have_record(void *data)
 {
 	struct rival *rival = data;
 
-	guard(irqsave)();
-	take(rival);
-	mdelay(20);
-	WRITE_ONCE(rival->gave, true);
-	give(rival);
+	scoped_guard(irqsave) {
+		take(rival);
+		mdelay(20);
+		WRITE_ONCE(rival->gave, true);
+		give(rival);
+	}
+	complete(&rival->done);
 	return 0;
 }
 
@@ -349,6 +353,7 @@ static void start_rival(struct kunit *test, struct rival *rival)
 	struct task_struct *task = kthread_run_on_cpu(have_record, rival, cpu, "kpkeys-rival/%u");
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	/* Its CPU has interrupts off, and so is not this one. */
 	while (!READ_ONCE(rival->has))
 		cpu_relax();
 }
@@ -358,12 +363,13 @@ static void expect_wait(struct kunit *test, const char *what, const struct task_
 {
 	struct rival rival = { .slot = kpkeys_cred_slot(task->cred_slot), .task = task };
 
+	init_completion(&rival.done);
 	migrate_disable();
 	start_rival(test, &rival);
 	change(data);
 	KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(rival.gave), "%s", what);
 	migrate_enable();
-	msleep(40);
+	wait_for_completion(&rival.done);
 }
 
 static void change_to(void *user)
