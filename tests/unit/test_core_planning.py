@@ -278,6 +278,19 @@ def test_a_dead_guest_is_blocked_only_with_a_report_of_the_same_attack():
     assert verdict_of_dead_guest("", "text") == ("DIED", "the console is empty")
 
 
+@pytest.mark.parametrize(
+    "why",
+    [
+        "Oops: general protection fault, probably for non-canonical address",
+        "kernel BUG at kernel/smpboot.c:140!",
+        "attack[41]: segfault at 8 ip 0000000000401000 sp 00007ffd00000000 error 4 in attack",
+    ],
+)
+def test_evidence_of_a_dead_guest_is_why_and_not_that_it_was_switched_off(why):
+    console = f"[ 1.9] portcullis: attack text\n[ 2.0] {why}\n[ 2.1] Call Trace:\n[ 2.2] reboot: Power down\n"
+    assert verdict_of_dead_guest(console, "text") == ("DIED", why)
+
+
 BOUNDS = parse_bounds('[[bound]]\nbench = "fork"\ncounter = "pkey_reg_writes"\nlimit = 300\nwhat = "fork"\n', "x86")
 
 

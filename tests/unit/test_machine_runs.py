@@ -264,7 +264,7 @@ def test_a_kernel_that_kills_who_runs_the_attacks_is_one_that_dies():
     assert jobs == ["attack,a,b", "attack,b"]
     booter, _ = boots(("#done 137\n", BEGIN))
     (outcome,), _ = run_attacks((attack("a"),), "enforce", Machine(), booter)
-    assert outcome.verdict == "DIED"
+    assert outcome.verdict == "DIED" and "ended with 137" in outcome.evidence
 
 
 def test_a_guest_that_dies_before_any_attack_ends_the_run():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Attacks: what is expected of them and what a boot showed."""
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,12 +12,15 @@ from portcullis.core.ktap import strip_printk
 from portcullis.core.lanes import LANES
 from portcullis.core.machine import BACKENDS, MODES, Machine
 from portcullis.core.needs import Config, lacking, unknown_needs
+from portcullis.core.splats import scan_console
 
 VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
 EITHER = " or "  # audit reports a store before it lets it through: one that is in a race may come too late
 DIED = "DIED"  # the guest ended during the attack and no violation was reported
 ERROR = "ERROR"  # the attack could not be tried
 MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
+
+_KILLED = re.compile(r"\bsegfault at |\btraps: |Killed process |unhandled ")  # of what runs in user space
 
 SCOPES = ("in", "out", "gap")  # "gap": to be stopped one day, and not stopped yet
 # By way of the kernel itself: docs/threat-model.md says what each is.
@@ -190,10 +194,9 @@ def verdict_of_dead_guest(console: str, attack: str) -> tuple[str, str]:
     for line in reversed(lines):
         if "kpkeys: violation:" in line or "kpkeys: corrupt" in line:
             return "BLOCKED", line
-    for line in reversed(lines):
-        if "Kernel panic" in line or "BUG: " in line:
-            return DIED, line
-    return DIED, lines[-1] if lines else "the console is empty"
+    complaints = [splat.line for splat in scan_console("\n".join(lines), ("trace",))]
+    killed = [line for line in lines if _KILLED.search(line)]
+    return DIED, (complaints or killed or lines or ["the console is empty"])[-1]
 
 
 def judge(attack: Attack, mode: str, verdict: str, evidence: str) -> AttackResult:

@@ -135,5 +135,7 @@ def settle(waiting: list[Attack], mode: str, booted: Boot) -> list[AttackResult]
         verdict, evidence = verdict_of_dead_guest(booted.console, silent[0].name)
         if booted.trouble.startswith("no end") and verdict != "BLOCKED":
             evidence = f"{booted.trouble}: {evidence}"
+        elif verdict != "BLOCKED" and booted.results.status is not None:
+            evidence = f"the program that runs the attacks ended with {booted.results.status}: {evidence}"
         settled.append(judge(silent[0], mode, verdict, evidence))
     return settled
