@@ -10,6 +10,7 @@ from kit.row import Row
 from portcullis.core.needs import LOW_TEXT_MIB
 from portcullis.core.splats import scan_console
 from portcullis.core.verdicts import Attack
+from portcullis.core.versions import parse_version
 from portcullis.host.attacker import before_death, choose_possible, is_damaged, known_attacks, run_attacks
 
 
@@ -63,7 +64,8 @@ def is_of(attack: Attack, case: Case) -> bool:
 
 @cases(*ATTACKS, *X86, *WP, *ARM64)
 def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
-    known = known_attacks(machinery.workspace, case.machine, case.lane)
+    version = parse_version(case.kernel or machinery.options.kernel)
+    known = known_attacks(machinery.workspace, case.machine, case.lane, version)
     known = tuple(attack for attack in known if is_of(attack, case))
     chosen, left_out = choose_possible(known, case.machine, machinery.kernel(case))
     mode = case.machine.mode or ""

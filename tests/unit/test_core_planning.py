@@ -38,6 +38,7 @@ from portcullis.core.verdicts import (
     still_landing,
     verdict_of_dead_guest,
 )
+from portcullis.core.versions import parse_version
 
 BOUNDS_FILE = Path(portcullis.__file__).parent / "data/bench.toml"
 FILES = Files(Path("k"), Path("i"), Path("c"), Path("r"), Path("m"))
@@ -163,6 +164,8 @@ def test_attacks_file():
         (('what = "w"\n', 'what = "w"\nneeds = ["smpp"]\n'), "user-pte: unknown need 'smpp'"),
         (('what = "w"\n', 'what = "w"\nneeds = "smp"\n'), "needs must be a list"),
         (('what = "w"\n', 'what = "w"\nwpp = { scope = "out" }\n'), "user-pte: unknown 'wpp'"),
+        (('what = "w"\n', 'what = "w"\nto = "soon"\n'), "user-pte: not a kernel version: 'soon'"),
+        (('what = "w"\n', 'what = "w"\n"7.3" = { enforced = "LANDED" }\n'), "user-pte: unknown '7.3.enforced'"),
         (('what = "w"\n', 'what = "w"\nwp = { enforced = "LANDED" }\n'), "user-pte: unknown 'wp.enforced'"),
     ],
 )
@@ -189,6 +192,17 @@ def test_the_lane_of_a_study_has_verdicts_of_its_own():
     text = ATTACKS.replace('enforce = "BLOCKED"', 'enforce = "LANDED"\npage-cache = { enforce = "BLOCKED" }', 1)
     verdicts = [parse_attacks(text, lane=lane)[0].expected["enforce"] for lane in ("default", "page-cache")]
     assert verdicts == ["LANDED", "BLOCKED"]
+
+
+def test_a_version_has_its_own_attacks_and_verdicts():
+    tables = '"7.3" = { off = "BLOCKED" }\n"6.18" = { off = "REPORTED" }\n'
+    text = ATTACKS.replace('what = "w"\n', 'what = "w"\n' + tables, 1)
+    text = text.replace('name = "task-cred"\n', 'name = "task-cred"\nto = "7.3"\n')
+    expected = {"6.12": "LANDED", "6.18.1": "REPORTED", "7.2.9": "REPORTED", "7.3.4": "BLOCKED", "8.0": "BLOCKED"}
+    for version, verdict in expected.items():
+        attacks = parse_attacks(text, version=parse_version(version))
+        assert attacks[0].expected["off"] == verdict
+        assert len(attacks) == (2 if parse_version(version) < parse_version("7.3") else 1)
 
 
 def test_a_backend_has_its_own_scope_and_verdicts():

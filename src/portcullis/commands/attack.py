@@ -15,7 +15,7 @@ import argparse
 from dataclasses import asdict, replace
 
 from portcullis.commands.boot import add_machine, machine_of
-from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options
+from portcullis.commands.options import add_build, add_dry_run, add_json, add_mode, build_options, version_of
 from portcullis.core.machine import MODES
 from portcullis.core.verdicts import ATTACKED_MACHINE, Attack, AttackResult, choose_attacks, still_landing
 from portcullis.errors import ToolError
@@ -47,7 +47,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Attacks; 1 when a verdict differs from what is expected."""
     machine = machine_of(options)
     try:
-        attacks = choose_attacks(known_attacks(workspace, machine, options.lane), options.names)
+        attacks = choose_attacks(known_attacks(workspace, machine, options.lane, version_of(options)), options.names)
     except ValueError as error:
         raise ToolError(str(error), "see: portcullis attack --list") from error
     if options.list:

@@ -13,7 +13,15 @@ import argparse
 import time
 from dataclasses import replace
 
-from portcullis.commands.options import add_backend, add_build, add_dry_run, add_json, backend_option, build_options
+from portcullis.commands.options import (
+    add_backend,
+    add_build,
+    add_dry_run,
+    add_json,
+    backend_option,
+    build_options,
+    version_of,
+)
 from portcullis.core.machine import Machine
 from portcullis.core.verdicts import ATTACKED_MACHINE, AttackResult, still_landing
 from portcullis.host.attacker import choose_possible, known_attacks, run_attacks
@@ -40,7 +48,7 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
     """Shows it; 1 when an attack did something unexpected."""
     started = time.monotonic()
     attacked = replace(ATTACKED_MACHINE, arch=options.arch, backend=backend_option(options))
-    attacks = known_attacks(workspace, attacked)
+    attacks = known_attacks(workspace, attacked, version=version_of(options))
     commands = Commands(options.dry_run)
     built = Builder(workspace, commands, build_options(options)).run()
     initramfs = build_initramfs(workspace, commands, options.arch)

@@ -10,6 +10,7 @@ from portcullis.core.arches import ARCHES, arch_name
 from portcullis.core.lanes import FLAVOURS, LANES
 from portcullis.core.machine import AUTO, BACKENDS, MODES
 from portcullis.core.topics import ALL, KINDS, Selection
+from portcullis.core.versions import KernelVersion, parse_version
 from portcullis.errors import ToolError
 from portcullis.host.builder import BuildOptions
 from portcullis.host.newer import DEFAULT, KERNELS, fetch_kernel
@@ -45,6 +46,11 @@ def add_tree(parser: argparse.ArgumentParser) -> None:
 def source_of(workspace: Workspace, commands: Commands, options: argparse.Namespace) -> Source:
     """The kernel source that --tree or --kernel asks for."""
     return user_source(options.tree) if options.tree else fetch_kernel(workspace, commands, options.kernel)
+
+
+def version_of(options: argparse.Namespace) -> KernelVersion:
+    """The version that --tree or --kernel asks for; without a patch level for --kernel."""
+    return user_source(options.tree).version if options.tree else parse_version(options.kernel)
 
 
 def add_arch(parser: argparse.ArgumentParser) -> None:

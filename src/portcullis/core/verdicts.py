@@ -13,6 +13,7 @@ from portcullis.core.lanes import LANES
 from portcullis.core.machine import BACKENDS, MODES, Machine
 from portcullis.core.needs import Config, lacking, unknown_needs
 from portcullis.core.splats import scan_console
+from portcullis.core.versions import KernelVersion, parse_version
 
 VERDICTS = ("LANDED", "REPORTED", "BLOCKED")
 EITHER = " or "  # audit reports a store before it lets it through: one that is in a race may come too late
@@ -20,6 +21,8 @@ DIED = "DIED"  # the guest ended during the attack and no violation was reported
 ERROR = "ERROR"  # the attack could not be tried
 MISSING = "MISSING"  # the guest ran on, but the attack gave no verdict
 
+OLDEST = KernelVersion(6, 12)
+_VERSION = re.compile(r"\d+\.\d+")  # name of a table
 _KILLED = re.compile(r"\bsegfault at |\btraps: |Killed process |unhandled ")  # of what runs in user space
 
 SCOPES = ("in", "out", "gap")  # "gap": to be stopped one day, and not stopped yet
@@ -78,17 +81,24 @@ class AttackResult:
         return self.verdict in self.expected.split(EITHER)
 
 
-def parse_attacks(text: str, arch: str = "x86", backend: str = "", lane: str = "") -> tuple[Attack, ...]:
-    """Entries of an attacks.toml that exist on `arch`; raises ValueError that names the entry at fault.
+def parse_attacks(
+    text: str, arch: str = "x86", backend: str = "", lane: str = "", version: KernelVersion = OLDEST
+) -> tuple[Attack, ...]:
+    """Entries of an attacks.toml that exist on `arch` in a version; raises ValueError that names the entry at fault.
 
-    `arches` lists the architectures of an attack (all); a table named after one, after a backend, or after the lane of
-    a study, has the scope and the verdicts that differ there.
+    `arches` lists the architectures of an attack (all), `to` is the first version without what it attacks. A table
+    named after an architecture, after a backend, after the lane of a study, or after the first version of those that it
+    is for, has the scope and the verdicts that differ there.
     """
     try:
         entries = tomllib.loads(text).get("attack", [])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"attacks.toml: {error}") from error
-    attacks = tuple(_attack(entry, (arch, backend, lane)) for entry in entries if arch in entry.get("arches", ARCHES))
+    attacks = tuple(
+        _attack(entry, (arch, backend, lane), version)
+        for entry in entries
+        if arch in entry.get("arches", ARCHES) and version < _first_without(entry)
+    )
     names = [attack.name for attack in attacks]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
@@ -96,10 +106,18 @@ def parse_attacks(text: str, arch: str = "x86", backend: str = "", lane: str = "
     return attacks
 
 
-def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, ...]) -> Attack:
+def _first_without(entry: Mapping[str, Any]) -> KernelVersion:
+    try:
+        return parse_version(str(entry.get("to", "9999.0")))
+    except ValueError as error:
+        raise ValueError(f"attacks.toml: {entry.get('name', 'entry without a name')}: {error}") from error
+
+
+def _attack(entry: Mapping[str, Any], where_it_runs: tuple[str, ...], version: KernelVersion) -> Attack:
     where = f"attacks.toml: {entry.get('name', 'entry without a name')}"
     _look_for_unknown(entry, where)
-    for table in where_it_runs:
+    versions = sorted(filter(_VERSION.fullmatch, entry), key=parse_version)
+    for table in (*where_it_runs, *(name for name in versions if parse_version(name) <= version)):
         entry = {**entry, **entry.get(table, {})}
     missing = FIELDS - set(entry)
     if missing:
@@ -147,8 +165,9 @@ def _needs(entry: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
     """A word that is misspelled would leave a verdict as it is elsewhere."""
-    unknown = set(entry) - FIELDS - TABLES - {"alone", "arches", "class", "damages", "helpers", "needs"}
-    for table in TABLES & set(entry):
+    tables = TABLES | set(filter(_VERSION.fullmatch, entry))
+    unknown = set(entry) - FIELDS - tables - {"alone", "arches", "class", "damages", "helpers", "needs", "to"}
+    for table in tables & set(entry):
         unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
     if unknown:
         raise ValueError(f"{where}: unknown {sorted(unknown)[0]!r}")

@@ -12,6 +12,7 @@ from portcullis.core.verdicts import (
     DIED,
     ERROR,
     MISSING,
+    OLDEST,
     Attack,
     AttackResult,
     judge,
@@ -20,6 +21,7 @@ from portcullis.core.verdicts import (
     read_verdicts,
     verdict_of_dead_guest,
 )
+from portcullis.core.versions import KernelVersion
 from portcullis.errors import ToolError
 from portcullis.host.screen import say
 from portcullis.host.vm import Boot, explain, look_at_backend
@@ -32,11 +34,13 @@ MORE_TRIES = 9  # alone, of an attack that others may have been in the way of
 TIME_FOR_MORE = 300.0  # seconds, in which the last of them begins
 
 
-def known_attacks(workspace: Workspace, machine: Machine, lane: str = "") -> tuple[Attack, ...]:
+def known_attacks(
+    workspace: Workspace, machine: Machine, lane: str = "", version: KernelVersion = OLDEST
+) -> tuple[Attack, ...]:
     """The corpus and its verdicts on a machine with a lane's kernel; raises ToolError when its file is bad."""
     path = workspace.guest / "attacks.toml"
     try:
-        return parse_attacks(path.read_text(), machine.arch, backend_of(machine), lane)
+        return parse_attacks(path.read_text(), machine.arch, backend_of(machine), lane, version)
     except FileNotFoundError as error:
         raise ToolError(f"{path} does not exist", "the checkout is not complete") from error
     except ValueError as error:
