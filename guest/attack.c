@@ -30,6 +30,7 @@
 #define CLOCK_SECONDS	5
 #define CLOCK		"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define CLOCK_UNMEASURED "tsc-early"
+#define OOM_SCORE	"/proc/self/oom_score_adj"
 #define PF_EXITING	4	/* in the ninth field of /proc/PID/stat */
 
 /* Shared with the attacking process. */
@@ -89,6 +90,7 @@ static void become_attacker(bool keep_capabilities)
 static void attacker(const struct attack *attack)
 {
 	setpgid(0, 0);
+	file_write(OOM_SCORE, "0");
 	run_on_any_cpu();
 	alarm(ATTACK_SECONDS);
 	if (attack->needs & NEEDS_VICTIM)
@@ -213,7 +215,7 @@ static void tell_host(const struct attack *attack, const char *verdict,
 	char evidence[1024], escaped[2048];
 
 	if (!strcmp(verdict, "BLOCKED") && complaint[0])
-		snprintf(evidence, sizeof(evidence), "%s", complaint);
+		snprintf(evidence, sizeof(evidence), "%s; %s", complaint, report->evidence);
 	else if (violations && complaint[0])
 		snprintf(evidence, sizeof(evidence), "%s; %s", report->evidence, complaint);
 	else if (violations)
@@ -346,8 +348,9 @@ int main(int argc, char **argv)
 	kpkeys_mode(mode, sizeof(mode));
 	kpkeys_backend(backend, sizeof(backend));
 	result_json("{\"mode\": \"%s\", \"backend\": \"%s\"}", mode, backend);
-	/* An attack may leave another CPU to itself for ever. */
+	/* An attack may leave another CPU to itself for ever, and use up all memory. */
 	stay_on_cpu(0);
+	file_write(OOM_SCORE, "-1000");
 	wait_for_clock();
 	if (argc > 1)
 		run_named(argc - 1, argv + 1);

@@ -11,7 +11,7 @@
 #include "corrupt.h"
 #include "objects.h"
 
-#define MAX_WORDS	512
+#define MAX_WORDS	1024
 #define NODE_WORDS	32	/* of a maple tree */
 #define NODE_BIT	4UL	/* in a pointer to one */
 #define NODE_ALIGN	256UL
@@ -48,6 +48,11 @@ uint64_t find_pointer_into(uint64_t from, size_t size, uint64_t start, size_t le
 uint64_t find_word(uint64_t from, size_t size, uint64_t value)
 {
 	return find_pointer_into(from, size, value, 1);
+}
+
+uint64_t zero_page_at(void)
+{
+	return ksymbol("zero_pfn") ?: ksymbol("zero_page_pfn");
 }
 
 static void on_alarm(int signal)
@@ -242,6 +247,9 @@ int put_on_free_list(uint64_t page, int order)
 	if (!head)
 		return -1;
 	err = kwrite64(page + PAGE_LRU, freed + PAGE_LRU);
+	/* Or whoever had it is charged with what it becomes; a huge page as a whole. */
+	for (i = 0; i < (order > CHUNK_ORDER ? 1 : 1 << order) && !err; i++)
+		err = kwrite64(page + i * STRUCT_PAGE + PAGE_MEMCG, 0);
 	err = err ?: kwrite64(page + PAGE_LRU + 8, head);
 	err = err ?: kwrite64(freed + PAGE_LRU + 8, page + PAGE_LRU);
 	return err ?: kwrite64(head, page + PAGE_LRU);
@@ -281,9 +289,7 @@ void use_up_blocks(void)
 	corrupt_command("alloc order=%d count=%d", CHUNK_ORDER, AT_ONCE);
 	for (i = 0; i < HOLES / AT_ONCE; i++)
 		corrupt_command("alloc order=%d count=%d", HOLE_ORDER, AT_ONCE);
-	for (order = LARGEST_ORDER; order > CHUNK_ORDER; order--)
-		while (!corrupt_command("alloc order=%d", order))
-			;
+	/* First, or who needs a page meanwhile has somebody killed. */
 	corrupt_command("free holes=1 order=%d", HOLE_ORDER);
 	for (order = LARGEST_ORDER; order > CHUNK_ORDER; order--)
 		while (!corrupt_command("alloc order=%d", order))

@@ -269,6 +269,18 @@ enum outcome huge_page_list(void)
 	return outcome;
 }
 
+/* Whoever looks for blocks moves pages, but those that somebody has a reference to. */
+static void use_up_other_blocks(const struct freed *freed)
+{
+	int i;
+
+	for (i = 0; i < CHUNK_PAGES; i++)
+		add_reference(freed->page + i * STRUCT_PAGE, 1);
+	use_up_blocks();
+	for (i = 0; i < CHUNK_PAGES; i++)
+		add_reference(freed->page + i * STRUCT_PAGE, -1);
+}
+
 /* A few small ones pass for what is taken where memory is fragmented. */
 enum outcome small_pages_list(void)
 {
@@ -279,7 +291,7 @@ enum outcome small_pages_list(void)
 	if (!base || !find_chunk(&freed))
 		return broken("no pages in a row");
 	if (is_protected())
-		use_up_blocks();
+		use_up_other_blocks(&freed);
 	outcome = use_table(&freed, base, list_while_mapped(&freed, CHUNK_PAGES, CHUNK_ORDER));
 	unmap(&freed);
 	corrupt_command("free");
