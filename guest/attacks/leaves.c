@@ -19,14 +19,6 @@
 #include "objects.h"
 
 #define MAPPING_SIZE	256	/* of struct address_space, at most */
-#define SPECIAL_PAGES	8	/* of struct vm_special_mapping: name, pages, ... */
-#define SPECIAL_MAPPINGS	128	/* of several in a row */
-
-#ifdef __x86_64__
-#define VDSO		"vdso_mapping"
-#else
-#define VDSO		"aarch64_vdso_maps"
-#endif
 
 /* Fields of a vma that are to be put back. */
 struct changed_vma {
@@ -172,7 +164,7 @@ enum outcome thunk_code(void)
 
 enum outcome zero_page_text(void)
 {
-	uint64_t number = ksymbol("zero_pfn"), phys = text_phys(), old, vma;
+	uint64_t number = zero_page_at(), phys = text_phys(), old, vma;
 	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	enum outcome outcome;
@@ -181,8 +173,9 @@ enum outcome zero_page_text(void)
 	if (!number || !phys || !vma)
 		return broken("no zero page, or no kernel text");
 	old = kread64(number);
+	if (kwrite64(number, phys / PAGE_SIZE))
+		return lost("the number of the zero page is constant");
 	kwrite64(vma + VMA_PROT, writable_protection());
-	kwrite64(number, phys / PAGE_SIZE);
 	(void)page[0];	/* a fault that reads maps what is there */
 	outcome = patch_text_in_user_mapping(in_page(page));
 	madvise((void *)page, PAGE_SIZE, MADV_DONTNEED);
@@ -194,7 +187,7 @@ enum outcome zero_page_text(void)
 /* While the zero page is another one nobody may unmap the real one. */
 enum outcome zero_page_number(void)
 {
-	uint64_t number = ksymbol("zero_pfn"), old, vma;
+	uint64_t number = zero_page_at(), old, vma;
 	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
 				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct window window;
@@ -206,8 +199,9 @@ enum outcome zero_page_number(void)
 		return broken("no zero page, or no page table");
 	vma = find_vma(page);
 	old = kread64(number);
+	if (kwrite64(number, table.phys / PAGE_SIZE))
+		return lost("the number of the zero page is constant");
 	err = kwrite64(vma + VMA_PROT, writable_protection());
-	err = err ?: kwrite64(number, table.phys / PAGE_SIZE);
 	take_secret_in(page, &window, text, sizeof(text));
 	madvise((void *)page, PAGE_SIZE, MADV_DONTNEED);
 	kwrite64(number, old);

@@ -35,6 +35,15 @@
 #define VM_SHARED		0x008UL
 #define VM_PFNMAP		0x400UL
 
+/* struct vm_special_mapping: name, pages, ...; several in a row */
+#define SPECIAL_PAGES		8
+#define SPECIAL_MAPPINGS	128
+#ifdef __x86_64__
+#define VDSO			"vdso_mapping"
+#else
+#define VDSO			"aarch64_vdso_maps"
+#endif
+
 /* What the table of frames says, a byte for each: zero is not ordinary. */
 #define FRAME_STATE		0
 #define FRAME_ORDINARY		2
@@ -101,6 +110,9 @@ bool kernel_page(struct kernel_page *page);
 uint64_t writable_protection(void);
 
 int add_reference(uint64_t page, int nr);
+
+/* Where the kernel has the number of the zero page, which newer ones keep constant; or 0. */
+uint64_t zero_page_at(void);
 
 /* The next block of this order that this CPU takes begins with that struct page. */
 int put_on_free_list(uint64_t page, int order);

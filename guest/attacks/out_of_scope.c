@@ -97,7 +97,7 @@ bool root_file_says(char *text, size_t size)
 
 /* ---- whose memory a task has ---- */
 
-#define TASK_SIZE	4096	/* as much of it as has its mm */
+#define TASK_SIZE	8192	/* as much of it as has its mm */
 
 /* Nobody is asked for the right to read one's own memory. Nothing may fault in between. */
 enum outcome task_mm(void)

