@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "attacks/attack.h"
+#include "attacks/objects.h"
 #include "attacks/rooted.h"
 #include "cpus.h"
 #include "files.h"
@@ -164,6 +165,7 @@ static bool run_attacker(const struct attack *attack)
 	pid = fork();
 	if (!pid)
 		attacker(attack);
+	have_own_pages();
 	status = wait_for_attacker(pid);
 	kill(-pid, SIGKILL);
 	if (WIFSIGNALED(status) && report->outcome == BROKEN)

@@ -41,7 +41,7 @@ enum outcome cpu_start_lock(void)
 			return lost("the table of frames says %#x of text", frames);
 		return won("a CPU that started cleared what the table of frames says of text");
 	}
-	return zero_page_text();
+	return vdso_text();
 }
 
 enum outcome cpu_capability(void)

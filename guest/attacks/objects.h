@@ -82,6 +82,12 @@ uint64_t cpu_stack_end(int cpu, uint64_t end);
 uint64_t find_signal_lock(const struct task *task);
 void set_lock(uint64_t lock, bool held);
 
+/*
+ * A CPU that waits for a lock with interrupts off answers nobody. Who writes to a page that
+ * he has shared since fork() waits for its answer, so this is ahead of each set_lock().
+ */
+void have_own_pages(void);
+
 /* Has an interrupt of that CPU hit an open section? By its keyed page, which may be read. */
 bool has_hit_section(int cpu);
 

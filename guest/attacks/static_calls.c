@@ -15,6 +15,8 @@
 #define LENGTH		0x9c
 #define CALLER		"__sys_setuid"
 #define CALLER_SIZE	0x100
+#define PUSHED_FIRST	-1
+#define OLDER		"pcpu_hot"	/* Linux 6.12 has it */
 #define LAST_ID		4000
 #define TRIES		12
 #define PAUSE		20000	/* microseconds */
@@ -75,24 +77,34 @@ uint64_t find_asking_call(void)
  * What mutex_lock() pushes: what is called. Below it what its slow way pushes: the
  * mutex, whether by a jump, the site, the trampoline.
  */
+static const struct pushed {
+	int called, jump, site, trampoline;	/* words behind the mutex, but for PUSHED_FIRST */
+} pushed_order = { PUSHED_FIRST, 1, 2, 3 },
+/* In Linux 7.3 it is the site that mutex_lock() pushes. */
+pushed_order_newer = { 1, 2, PUSHED_FIRST, 3 };
+
 static bool change_call(const struct held_change *change, uint64_t addr, const uint64_t *words)
 {
+	const struct pushed *order = ksymbol(OLDER) ? &pushed_order : &pushed_order_newer;
 	const struct patched_call *call = change->data;
 	uint64_t mutex = ksymbol("text_mutex");
 	int i;
 
-	if (words[-2] && !is_kernel_text(words[-2]))
-		return false;
+#define PUSHED(what)	(order->what == PUSHED_FIRST ? -2 : i + order->what)
 	for (i = -HELD_BELOW; i < -5; i++) {
-		if (words[i] != mutex || (!words[i + 2] == !words[i + 3]) ||
-		    !is_kernel_text(words[i + 2] | words[i + 3]))
+		uint64_t site = words[PUSHED(site)], trampoline = words[PUSHED(trampoline)];
+		uint64_t called = words[PUSHED(called)];
+
+		if (words[i] != mutex || !site == !trampoline || words[PUSHED(jump)] > 1 ||
+		    !is_kernel_text(site | trampoline) || (called && !is_kernel_text(called)))
 			continue;
-		kwrite64(addr - 2 * 8, call->called);
-		kwrite64(addr + (i + 1) * 8, 0);
-		kwrite64(addr + (i + 2) * 8, call->site);
-		kwrite64(addr + (i + 3) * 8, call->trampoline);
+		kwrite64(addr + PUSHED(called) * 8, call->called);
+		kwrite64(addr + PUSHED(jump) * 8, 0);
+		kwrite64(addr + PUSHED(site) * 8, call->site);
+		kwrite64(addr + PUSHED(trampoline) * 8, call->trampoline);
 		return true;
 	}
+#undef PUSHED
 	return false;
 }
 

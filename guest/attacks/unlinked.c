@@ -90,7 +90,7 @@ enum outcome unlinked_entries(void)
 	pid_t pid;
 
 	if (!is_protected())
-		return zero_page_text();
+		return vdso_text();
 	frame = frame_of_text();
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		return skipped("needs a second CPU");
