@@ -12,6 +12,12 @@
 
 #include "cred_lists.h"
 
+/* What anybody may set and lock, as only programs ask about it. Linux 6.12 has none. */
+#ifndef SECURE_ALL_UNPRIVILEGED
+#define SECURE_ALL_UNPRIVILEGED		0
+#endif
+#define KPKEYS_UNPRIVILEGED_LOCKS	(SECURE_ALL_UNPRIVILEGED << 1)
+
 /* Linux makes no more of them, one in another. */
 #define KPKEYS_NS_DEPTH	33
 
@@ -73,6 +79,16 @@ static __always_inline bool kpkeys_may_have_ids(const struct cred *old, const st
 	       kpkeys_may_have_groups(old, new->group_info);
 }
 
+static __always_inline bool kpkeys_may_have_securebits(const struct cred *old, const struct cred *new)
+{
+	unsigned int locks = old->securebits & KPKEYS_UNPRIVILEGED_LOCKS;
+	unsigned int changed = new->securebits ^ old->securebits;
+
+	return !(changed & (locks | locks >> 1)) &&
+	       !(changed & ~(issecure_mask(SECURE_KEEP_CAPS) | SECURE_ALL_UNPRIVILEGED |
+			     KPKEYS_UNPRIVILEGED_LOCKS));
+}
+
 /* What it could have a program gain counts as well. */
 static __always_inline bool kpkeys_may_have_caps(const struct cred *old, const struct cred *new)
 {
@@ -86,7 +102,7 @@ static __always_inline bool kpkeys_may_have_caps(const struct cred *old, const s
 	       !(new->cap_bset.val & ~old->cap_bset.val) &&
 	       !(new->cap_inheritable.val & ~might) &&
 	       !(new->cap_ambient.val & ~(new->cap_permitted.val & new->cap_inheritable.val)) &&
-	       (all || !((new->securebits ^ old->securebits) & ~issecure_mask(SECURE_KEEP_CAPS)));
+	       (all || kpkeys_may_have_securebits(old, new));
 }
 
 static __always_inline bool kpkeys_same_ids(const struct cred *one, const struct cred *other)

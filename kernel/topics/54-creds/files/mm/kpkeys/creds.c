@@ -160,6 +160,7 @@ const struct cred *__kpkeys_task_cred(const struct task_struct *task)
 				      rcu_dereference_raw(task->cred));
 	return READ_ONCE(record->cred);
 }
+EXPORT_SYMBOL(__kpkeys_task_cred);
 
 /**
  * __kpkeys_task_real_cred - a task's objective credentials

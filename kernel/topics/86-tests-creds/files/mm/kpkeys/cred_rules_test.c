@@ -141,6 +141,33 @@ static void make_namespaces(struct kunit *test)
 	KUNIT_EXPECT_NE(test, below_it.slot, 0);
 }
 
+static bool may_have_securebits(struct cred *old, struct cred *new, unsigned int before,
+				unsigned int after)
+{
+	make_old(old, false);
+	*new = *old;
+	old->securebits = before;
+	new->securebits = after;
+	return kpkeys_may_commit(old, new);
+}
+
+/* Anybody may set those that only programs ask about, and lock them for good. */
+static void test_securebits_of_programs(struct kunit *test)
+{
+	struct cred *old = kunit_kzalloc(test, sizeof(*old), GFP_KERNEL);
+	struct cred *new = kunit_kzalloc(test, sizeof(*new), GFP_KERNEL);
+	const unsigned int bits = SECURE_ALL_UNPRIVILEGED, locks = KPKEYS_UNPRIVILEGED_LOCKS;
+
+	KUNIT_ASSERT_NOT_NULL(test, old);
+	KUNIT_ASSERT_NOT_NULL(test, new);
+	KPKEYS_TEST_REQUIRES(test, bits);
+	KUNIT_EXPECT_TRUE(test, may_have_securebits(old, new, 0, bits));
+	KUNIT_EXPECT_TRUE(test, may_have_securebits(old, new, bits, 0));
+	KUNIT_EXPECT_TRUE(test, may_have_securebits(old, new, bits, bits | locks));
+	KUNIT_EXPECT_FALSE(test, may_have_securebits(old, new, bits | locks, bits));
+	KUNIT_EXPECT_FALSE(test, may_have_securebits(old, new, bits | locks, locks));
+}
+
 static void test_rules(struct kunit *test)
 {
 	struct cred *old = kunit_kzalloc(test, sizeof(*old), GFP_KERNEL);
@@ -219,6 +246,7 @@ static void test_who_enters(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(test_rules),
+	KUNIT_CASE(test_securebits_of_programs),
 	KUNIT_CASE(test_who_enters),
 	{}
 };
