@@ -196,6 +196,7 @@ static __always_inline void __write_taken(pte_t *base, unsigned long i, pte_t pt
 
 #else
 
+#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 #define NR_TAKEN_PTES	64
 
 struct taken_ptes {
@@ -206,6 +207,17 @@ static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
 {
 	return taken->pte;
 }
+#else
+/* None are taken, so that those of a table are looked at together. */
+#define NR_TAKEN_PTES	PTRS_PER_PTE
+
+struct taken_ptes { };
+
+static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
+{
+	return NULL;
+}
+#endif
 
 #define begin_taken	__taken_ptes
 

@@ -128,6 +128,24 @@ static void test_huge_vmap_frees_tables(struct kunit *test)
 }
 
 #ifdef CONFIG_X86_64
+/* By a block of the level above: tables go from below. */
+static void test_huge_vmap_frees_tables_below(struct kunit *test)
+{
+	pte_t *pte = pte_alloc_one_kernel(&init_mm);
+	pmd_t *pmd = pmd_alloc_one(&init_mm, VMALLOC_START);
+	unsigned long used;
+	pud_t pud;
+
+	KUNIT_ASSERT_NOT_NULL(test, pte);
+	KUNIT_ASSERT_NOT_NULL(test, pmd);
+	used = kpkeys_pool_nr_used();
+	pmd_populate_kernel(&init_mm, &pmd[1], pte);
+	pud_populate(&init_mm, &pud, pmd);
+	KUNIT_EXPECT_EQ(test, 1, pud_free_pmd_page(&pud, VMALLOC_START));
+	KUNIT_EXPECT_LE(test, kpkeys_pool_nr_used(), used - 2);
+	kpkeys_test_expect_clean(test);
+}
+
 static void expect_aliases(struct kunit *test, unsigned long nr)
 {
 	struct kpkeys_check *check = kunit_kzalloc(test, sizeof(*check),
@@ -323,6 +341,7 @@ static struct kunit_case pgtables_cases[] = {
 	KUNIT_CASE(test_report_is_bounded),
 	KUNIT_CASE(test_report_names_table),
 #ifdef CONFIG_X86_64
+	KUNIT_CASE(test_huge_vmap_frees_tables_below),
 	KUNIT_CASE(test_checker_sees_alias),
 	KUNIT_CASE(test_checker_sees_freed_image),
 	KUNIT_CASE(test_single_entry_takes_table),
