@@ -3,7 +3,7 @@
 
 from dataclasses import replace
 
-from kit.case import AMD_MACHINE, FORCED, KERNEL_BREAKPOINTS, RAM, REPAINTED, Case, attacks, cases
+from kit.case import AMD_MACHINE, FORCED, KERNEL_BREAKPOINTS, RAM, REPAINTED, Case, also_newest, attacks, cases
 from kit.checks import not_said
 from kit.machinery import Machinery
 from kit.row import Row
@@ -19,6 +19,7 @@ def _arm64(prefix: str, modes: tuple[str, ...] = ("enforce",), **rest: object) -
 
 
 ATTACKS = attacks("")
+ON_NEWEST = ("attacks-off", "attacks-enforce")
 X86 = (
     *attacks("all-", ("off", "audit"), long=True),
     *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
@@ -62,7 +63,7 @@ def is_of(attack: Attack, case: Case) -> bool:
     return not case.shared and case.machine.mode in ("enforce", shown_in)
 
 
-@cases(*ATTACKS, *X86, *WP, *ARM64)
+@cases(*also_newest(ATTACKS, *ON_NEWEST), *X86, *WP, *ARM64)
 def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
     version = parse_version(case.kernel or machinery.options.kernel)
     known = known_attacks(machinery.workspace, case.machine, case.lane, version)
