@@ -79,7 +79,8 @@ static __always_inline bool kpkeys_may_have_ids(const struct cred *old, const st
 	       kpkeys_may_have_groups(old, new->group_info);
 }
 
-static __always_inline bool kpkeys_may_have_securebits(const struct cred *old, const struct cred *new)
+static __always_inline bool kpkeys_may_have_securebits(const struct cred *old,
+						       const struct cred *new)
 {
 	unsigned int locks = old->securebits & KPKEYS_UNPRIVILEGED_LOCKS;
 	unsigned int changed = new->securebits ^ old->securebits;
