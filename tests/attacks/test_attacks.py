@@ -19,7 +19,7 @@ def _arm64(prefix: str, modes: tuple[str, ...] = ("enforce",), **rest: object) -
 
 
 ATTACKS = attacks("")
-ON_NEWEST = ("attacks-off", "attacks-enforce")
+ON_NEWEST = ("attacks-enforce",)
 X86 = (
     *attacks("all-", ("off", "audit"), long=True),
     *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
