@@ -260,14 +260,15 @@ int put_on_free_list(uint64_t page, int order)
 	uint64_t freed, head = 0;
 	int err, i;
 
+	/* Or whoever had it is charged with what it becomes; a huge page as a whole. */
+	for (i = 0; i < (order > CHUNK_ORDER ? 1 : 1 << order); i++)
+		kwrite64(page + i * STRUCT_PAGE + PAGE_MEMCG, 0);
+	/* From here on at once: the kernel may take the first one away. */
 	for (i = 0; i < TRIES && !head; i++)
 		head = free_two(order, &freed);
 	if (!head)
 		return -1;
 	err = kwrite64(page + PAGE_LRU, freed + PAGE_LRU);
-	/* Or whoever had it is charged with what it becomes; a huge page as a whole. */
-	for (i = 0; i < (order > CHUNK_ORDER ? 1 : 1 << order) && !err; i++)
-		err = kwrite64(page + i * STRUCT_PAGE + PAGE_MEMCG, 0);
 	err = err ?: kwrite64(page + PAGE_LRU + 8, head);
 	err = err ?: kwrite64(freed + PAGE_LRU + 8, page + PAGE_LRU);
 	return err ?: kwrite64(head, page + PAGE_LRU);
