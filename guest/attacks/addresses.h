@@ -16,6 +16,6 @@ uint64_t forge_vma(const volatile void *like, uint64_t addr, uint64_t protection
 bool make_special(uint64_t vma, uint64_t phys);
 
 /* A fault maps what is there at a kernel address, by an entry with these bits. Whether it did. */
-bool map_address(const volatile void *like, uint64_t addr, uint64_t phys, uint64_t protection);
+bool map_address(uint64_t addr, uint64_t phys, uint64_t protection);
 
 #endif

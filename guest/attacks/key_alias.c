@@ -96,7 +96,7 @@ static bool map_stack(volatile char *like, uint64_t at)
 	for (i = 1; i < 3; i++) {
 		like[i * PAGE_SIZE] = 1;
 		if (kwalk((uint64_t)like + i * PAGE_SIZE, LEVEL_PTE, 0, &slot) ||
-		    !map_address(like, at + i * PAGE_SIZE, slot.phys, PTE_KERNEL_RW))
+		    !map_address(at + i * PAGE_SIZE, slot.phys, PTE_KERNEL_RW))
 			return false;
 	}
 	return true;
@@ -122,7 +122,7 @@ enum outcome key_alias(void)
 	if (!map_stack(like, alias))
 		return broken("no pages for a stack");
 	phys = chunk.phys + MOVED * PAGE_SIZE;
-	if (!map_address(like, alias, phys, with_key()))
+	if (!map_address(alias, phys, with_key()))
 		return lost("an ordinary page is not mapped with the key");
 	use_up_blocks();
 	which = become_table(&chunk, phys, base);

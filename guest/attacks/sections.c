@@ -94,8 +94,8 @@ enum outcome rss_counter(void)
 #define MEMCG_SIZE	PAGE_SIZE	/* at most */
 #define OBJECT_MEMCG	16	/* of a struct obj_cgroup */
 #define PER_NODE_STATS	8	/* of a struct mem_cgroup_per_node; its memcg is first */
-#define PER_CPU_END	(1UL << 40)	/* of per-CPU pointers, which newer kernels */
-#define PER_CPU_IMAGE	-(2UL << 30)	/* count from the image's per-CPU data on */
+#define PER_CPU_END	(1UL << 40)	/* of per-CPU pointers */
+#define PER_CPU_IMAGE	-(2UL << 30)	/* where newer kernels begin to count them: in the image */
 #define STATS		64	/* at most */
 #define FILE_PAGES	256
 #define OWN_MEMORY	(512UL << 20)

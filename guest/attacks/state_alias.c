@@ -121,7 +121,7 @@ enum outcome state_alias(void)
 		return broken("no room for a mapping");
 	if (!empty_address(&chunk[1], spare + PAGE_SIZE, entry, task.mm))
 		return lost("the address of the direct map is not empty");
-	if (!map_address(chunk[1].at, direct_address(&chunk[1]), (word & -PAGE_SIZE) - direct_map_base(),
+	if (!map_address(direct_address(&chunk[1]), (word & -PAGE_SIZE) - direct_map_base(),
 			 PTE_KERNEL_RW | KEY_OF_STATE))
 		return lost("the address of the direct map leads to no state");
 	changed = clear_refs_at(direct_address(&chunk[1]) + word % PAGE_SIZE);

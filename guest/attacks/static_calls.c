@@ -15,7 +15,6 @@
 #define LENGTH		0x9c
 #define CALLER		"__sys_setuid"
 #define CALLER_SIZE	0x100
-#define PUSHED_FIRST	-1
 #define OLDER		"pcpu_hot"	/* Linux 6.12 has it */
 #define LAST_ID		4000
 #define TRIES		12
@@ -75,36 +74,30 @@ uint64_t find_asking_call(void)
 
 /*
  * What mutex_lock() pushes: what is called. Below it what its slow way pushes: the
- * mutex, whether by a jump, the site, the trampoline.
+ * mutex, whether by a jump, the site, the trampoline. In Linux 7.3 mutex_lock() pushes the
+ * site, and its slow way the mutex, what is called, whether by a jump, the trampoline.
  */
-static const struct pushed {
-	int called, jump, site, trampoline;	/* words behind the mutex, but for PUSHED_FIRST */
-} pushed_order = { PUSHED_FIRST, 1, 2, 3 },
-/* In Linux 7.3 it is the site that mutex_lock() pushes. */
-pushed_order_newer = { 1, 2, PUSHED_FIRST, 3 };
-
 static bool change_call(const struct held_change *change, uint64_t addr, const uint64_t *words)
 {
-	const struct pushed *order = ksymbol(OLDER) ? &pushed_order : &pushed_order_newer;
 	const struct patched_call *call = change->data;
 	uint64_t mutex = ksymbol("text_mutex");
-	int i;
+	bool older = ksymbol(OLDER);
+	int i, called, jump, site;
 
-#define PUSHED(what)	(order->what == PUSHED_FIRST ? -2 : i + order->what)
 	for (i = -HELD_BELOW; i < -5; i++) {
-		uint64_t site = words[PUSHED(site)], trampoline = words[PUSHED(trampoline)];
-		uint64_t called = words[PUSHED(called)];
-
-		if (words[i] != mutex || !site == !trampoline || words[PUSHED(jump)] > 1 ||
-		    !is_kernel_text(site | trampoline) || (called && !is_kernel_text(called)))
+		called = older ? -2 : i + 1;
+		jump = older ? i + 1 : i + 2;
+		site = older ? i + 2 : -2;
+		if (words[i] != mutex || words[jump] > 1 || !words[site] == !words[i + 3] ||
+		    !is_kernel_text(words[site] | words[i + 3]) ||
+		    (words[called] && !is_kernel_text(words[called])))
 			continue;
-		kwrite64(addr + PUSHED(called) * 8, call->called);
-		kwrite64(addr + PUSHED(jump) * 8, 0);
-		kwrite64(addr + PUSHED(site) * 8, call->site);
-		kwrite64(addr + PUSHED(trampoline) * 8, call->trampoline);
+		kwrite64(addr + called * 8, call->called);
+		kwrite64(addr + jump * 8, 0);
+		kwrite64(addr + site * 8, call->site);
+		kwrite64(addr + (i + 3) * 8, call->trampoline);
 		return true;
 	}
-#undef PUSHED
 	return false;
 }
 

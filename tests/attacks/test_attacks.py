@@ -19,7 +19,6 @@ def _arm64(prefix: str, modes: tuple[str, ...] = ("enforce",), **rest: object) -
 
 
 ATTACKS = attacks("")
-ON_NEWEST = ("attacks-enforce",)
 X86 = (
     *attacks("all-", ("off", "audit"), long=True),
     *attacks("breakpoints-", ("enforce",), append=KERNEL_BREAKPOINTS, only="CONFIG_HAVE_HW_BREAKPOINT"),
@@ -63,7 +62,7 @@ def is_of(attack: Attack, case: Case) -> bool:
     return not case.shared and case.machine.mode in ("enforce", shown_in)
 
 
-@cases(*also_newest(ATTACKS, *ON_NEWEST), *X86, *WP, *ARM64)
+@cases(*also_newest(ATTACKS, "attacks-enforce"), *X86, *WP, *ARM64)
 def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
     version = parse_version(case.kernel or machinery.options.kernel)
     known = known_attacks(machinery.workspace, case.machine, case.lane, version)
