@@ -488,7 +488,7 @@ noinline __flatten bool kpkeys_fill_table(pte_t *table, pte_t pte)
 }
 
 /**
- * kpkeys_restore_runs - hibernation's restore has its last code in an ordinary page
+ * kpkeys_restore_runs - hibernation's restore, or kexec, has its last code in an ordinary page
  *
  * Nothing of this kernel is left if that succeeds, and one CPU runs.
  */
