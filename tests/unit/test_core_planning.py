@@ -195,13 +195,14 @@ def test_the_lane_of_a_study_has_verdicts_of_its_own():
 
 
 def test_a_version_has_its_own_attacks_and_verdicts():
-    tables = '"7.3" = { off = "BLOCKED" }\n"6.18" = { off = "REPORTED" }\n'
+    tables = '"7.3" = { off = "BLOCKED", alone = true }\n"6.18" = { off = "REPORTED" }\n'
     text = ATTACKS.replace('what = "w"\n', 'what = "w"\n' + tables, 1)
     text = text.replace('name = "task-cred"\n', 'name = "task-cred"\nto = "7.3"\n')
     expected = {"6.12": "LANDED", "6.18.1": "REPORTED", "7.2.9": "REPORTED", "7.3.4": "BLOCKED", "8.0": "BLOCKED"}
     for version, verdict in expected.items():
         attacks = parse_attacks(text, version=parse_version(version))
         assert attacks[0].expected["off"] == verdict
+        assert attacks[0].alone == (verdict == "BLOCKED")
         assert len(attacks) == (2 if parse_version(version) < parse_version("7.3") else 1)
 
 

@@ -88,7 +88,7 @@ def parse_attacks(
 
     `arches` lists the architectures of an attack (all), `to` is the first version without what it attacks. A table
     named after an architecture, after a backend, after the lane of a study, or after the first version of those that it
-    is for, has the scope and the verdicts that differ there.
+    is for, has the scope and the verdicts that differ there, or says that it runs alone there.
     """
     try:
         entries = tomllib.loads(text).get("attack", [])
@@ -168,7 +168,7 @@ def _look_for_unknown(entry: Mapping[str, Any], where: str) -> None:
     tables = TABLES | set(filter(_VERSION.fullmatch, entry))
     unknown = set(entry) - FIELDS - tables - {"alone", "arches", "class", "damages", "helpers", "needs", "to"}
     for table in tables & set(entry):
-        unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"scope", *MODES}}
+        unknown |= {f"{table}.{name}" for name in set(entry[table]) - {"alone", "scope", *MODES}}
     if unknown:
         raise ValueError(f"{where}: unknown {sorted(unknown)[0]!r}")
 
