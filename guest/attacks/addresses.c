@@ -42,8 +42,8 @@
 #define CHUNK_NEXT	0
 #define CHUNK_PREV	8
 #define CHUNK_BASE	64
-#define CHUNK_PAGES	112
-#define CHUNK_PAGES_MEMCG 120
+#define CHUNK_PAGES	(is_since(7, 3) ? 108 : 112)
+#define CHUNK_PAGES_MEMCG (is_since(7, 3) ? 108 : 120)
 #define FEW_PAGES	1		/* the kernel maps more of them */
 #define TRIES		10
 #define PAUSE		50000		/* microseconds */

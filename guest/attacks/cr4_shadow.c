@@ -33,7 +33,7 @@
 
 /* struct perf_event. What is read of it besides is to be zero. */
 #define EVENT_COUNT	176
-#define EVENT_TYPE	377		/* of a breakpoint */
+#define EVENT_TYPE	(is_since(7, 3) ? 385 : 377)	/* of a breakpoint */
 #define EXECUTE		0x80
 
 static struct {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -277,6 +278,15 @@ int put_on_free_list(uint64_t page, int order)
 bool is_protected(void)
 {
 	return !corrupt_command("register") && corrupt_answer("shut");
+}
+
+bool is_since(int major, int minor)
+{
+	struct utsname name;
+	int has_major, has_minor;
+
+	return !uname(&name) && sscanf(name.release, "%d.%d", &has_major, &has_minor) == 2 &&
+	       (has_major > major || (has_major == major && has_minor >= minor));
 }
 
 bool was_killed(pid_t pid)

@@ -129,6 +129,9 @@ uint64_t now_ms(void);
 /* Is there a register that protects? */
 bool is_protected(void);
 
+/* Of the running kernel: it moved fields of structures since. */
+bool is_since(int major, int minor);
+
 /* Was a child killed, as the kernel does with who is to blame for a violation? */
 bool was_killed(pid_t pid);
 
