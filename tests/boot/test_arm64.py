@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boots of arm64 with POE, and without."""
 
-from dataclasses import replace
-
 from kit.case import (
     CREDS_TESTED,
     DEBUGGED,
     GUARDED_TESTED,
-    NEWEST,
     NMI_TESTED,
     STRESS_TIME,
     TRACED,
@@ -132,14 +129,22 @@ ARM64_NMIS = (
         timeout=STRESS_TIME,
     ),
 )
-ALSO_NEWEST = ("boot-enforce", "stress-enforce", "stress-audit", "stress-4cpu", "boot-off", "boot-nopoe", "boot-efi")
-# Pointer authentication is not for the newest kernel yet.
-NEWEST_KUNIT = replace(
-    kunit("arm64-kunit", arch="arm64", append=DEBUGGED, long=True), name="newest-arm64-kunit", kernel=NEWEST
+ALSO_NEWEST = (
+    "boot-enforce",
+    "kunit",
+    "stress-enforce",
+    "stress-audit",
+    "stress-4cpu",
+    "boot-off",
+    "boot-nopoe",
+    "boot-efi",
+    "pauth-in-task",
+    "pauth-all",
+    "pauth-all-kunit",
 )
 
 
-@cases(*also_newest(ARM64, *(f"arm64-{name}" for name in ALSO_NEWEST)), NEWEST_KUNIT, *ARM64_NMIS)
+@cases(*also_newest(ARM64, *(f"arm64-{name}" for name in ALSO_NEWEST)), *ARM64_NMIS)
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
     machinery.assert_boots(case, row)
 
