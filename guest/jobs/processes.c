@@ -152,21 +152,25 @@ static char *make_tables(void)
 
 static enum job_outcome charge_tables(void)
 {
-	long before = charged(), with;
+	long before = charged(), counted = charged_as_tables(), with;
 	double start = now();
 	char *memory = make_tables();
 
 	with = charged();
 	if (!memory || with < before + TABLES - SLACK)
 		return failed("%d tables: %ld pages charged before, %ld after", TABLES, before, with);
-	if (charged_as_tables() < TABLES - SLACK)
+	if (charged_as_tables() < counted + TABLES - SLACK)
 		return failed("memory.stat counts %ld tables", charged_as_tables());
 	munmap(memory, TABLES * PMD_SIZE);
 	/* Tables are freed after a grace period. */
-	while (charged() > before + SLACK && now() - start < SECONDS)
+	while ((charged() > before + SLACK || charged_as_tables() > counted + SLACK) &&
+	       now() - start < SECONDS)
 		usleep(10000);
 	if (charged() > before + SLACK)
 		return failed("%ld pages charged before, %ld at the end", before, charged());
+	if (charged_as_tables() > counted + SLACK)
+		return failed("memory.stat counted %ld tables before, and %ld at the end",
+			      counted, charged_as_tables());
 	return passed();
 }
 
