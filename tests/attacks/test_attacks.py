@@ -13,6 +13,8 @@ from portcullis.core.verdicts import Attack
 from portcullis.core.versions import parse_version
 from portcullis.host.attacker import before_death, choose_possible, is_damaged, known_attacks, run_attacks
 
+EL2_NMI = {"board": "virtualization=on", "append": "irqchip.gicv3_pseudo_nmi=1"}
+
 
 def _arm64(prefix: str, modes: tuple[str, ...] = ("enforce",), **rest: object) -> tuple[Case, ...]:
     return attacks(f"arm64-{prefix}-", modes, arch="arm64", long=True, **rest)
@@ -43,6 +45,7 @@ ARM64 = (
     *attacks("arm64-", arch="arm64"),
     *_arm64("all", ("off", "audit")),
     *attacks("arm64-pauth-all-", arch="arm64", append="kpkeys_pauth=all", only="pauth-all"),
+    *attacks("arm64-el2-", arch="arm64", only="el2-nmi", **EL2_NMI),
     *_arm64("64k", ("off", "enforce"), lane="64k"),
     *_arm64("va39", ("off", "enforce"), lane="va39"),
     *_arm64("blocks", ("off", "audit", "enforce"), append=FORCED),
@@ -50,6 +53,9 @@ ARM64 = (
     *_arm64("64k-blocks", append=FORCED, lane="64k"),
     *_arm64("va39-blocks", append=FORCED, lane="va39"),
 )
+
+
+ALSO_NEWEST = ("attacks-enforce", "el2-attacks-enforce")
 
 
 def is_of(attack: Attack, case: Case) -> bool:
@@ -62,7 +68,9 @@ def is_of(attack: Attack, case: Case) -> bool:
     return not case.shared and case.machine.mode in ("enforce", shown_in)
 
 
-@cases(*also_newest(ATTACKS, "attacks-enforce"), *X86, *WP, *ARM64)
+@cases(
+    *also_newest(ATTACKS, "attacks-enforce"), *X86, *WP, *also_newest(ARM64, *(f"arm64-{name}" for name in ALSO_NEWEST))
+)
 def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
     version = parse_version(case.kernel or machinery.options.kernel)
     known = known_attacks(machinery.workspace, case.machine, case.lane, version)

@@ -31,6 +31,11 @@ def _hidden_user_keys(machine: Machine, _: Config) -> bool:
     return "kpkeys_pauth=all" in machine.append
 
 
+def _nmis_at_el2(machine: Machine, _: Config) -> bool:
+    """Whether the kernel runs at EL2, and interrupts of its counters are NMIs."""
+    return "virtualization=on" in machine.board and "gicv3_pseudo_nmi=1" in machine.append
+
+
 WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "pti": lambda machine, _: bool(machine.pti),
     "nopti": lambda machine, _: not machine.pti,
@@ -42,6 +47,7 @@ WORDS: Mapping[str, Callable[[Machine, Config], bool]] = {
     "text-pages": _text_pages,
     "low-text": _low_text,
     "pauth-all": _hidden_user_keys,
+    "el2-nmi": _nmis_at_el2,
 }
 
 

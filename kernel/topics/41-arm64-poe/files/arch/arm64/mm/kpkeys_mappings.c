@@ -119,6 +119,8 @@ static noinline __flatten int write_range_pkey(unsigned long addr, unsigned long
 		val |= FIELD_PREP(PTE_PO_IDX_MASK, pkey);
 		WRITE_ONCE(*ptep, __pte(val));
 	}
+	/* A CPU that sees the count of keyings and flushes must find these. */
+	kpkeys_defer_publish();
 	return 0;
 }
 
