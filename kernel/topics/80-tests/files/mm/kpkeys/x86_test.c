@@ -88,6 +88,18 @@ static void test_no_address_for_the_cpu(struct kunit *test)
 }
 
 /* As root may by an ioctl(). */
+/* Without x2APIC the CPU has no such register: what is refused is counted. */
+static void test_no_start_by_number(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+	unsigned int number = KPKEYS_MSR_X2APIC_ICR;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	OPTIMIZER_HIDE_VAR(number);
+	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, 0), 0);
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+}
+
 static void test_register_by_registers(struct kunit *test)
 {
 	u32 regs[8] = { [1] = MSR_IA32_PKRS };
@@ -479,6 +491,7 @@ static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
 	KUNIT_CASE(test_no_address_for_the_cpu),
+	KUNIT_CASE(test_no_start_by_number),
 	KUNIT_CASE(test_register_by_registers),
 	KUNIT_CASE(test_base_by_number),
 	KUNIT_CASE(test_copy_of_cr4),

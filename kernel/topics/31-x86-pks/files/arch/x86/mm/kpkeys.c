@@ -420,8 +420,9 @@ static bool is_other_base(u64 base)
 
 /**
  * __kpkeys_refuse_msr - may a register not be written by its number?
- * @msr: the number: of the register of keys, of the kernel's base, or of that
- *	which has the CPU write what it knows of itself to physical memory
+ * @msr: the number: of the register of keys, of the kernel's base, of that which
+ *	has the CPU write what it knows of itself to physical memory, or of that which
+ *	has another CPU start
  * @value: what is to be written
  *
  * Guards do not come here. All that the gate remembers is found by the base. The
@@ -435,6 +436,9 @@ bool __kpkeys_refuse_msr(unsigned int msr, u64 value)
 	if (msr == MSR_IA32_HW_FEEDBACK_PTR)
 		return kpkeys_pgtables_enabled() &&
 		       kpkeys_refuse("write", "a register of addresses", NULL, NULL);
+	if (msr == KPKEYS_MSR_X2APIC_ICR)
+		return kpkeys_pgtables_enabled() &&
+		       kpkeys_refuse("write", "the register that starts CPUs", NULL, NULL);
 	return kpkeys_uses_pks() &&
 	       kpkeys_refuse("write", "the register of keys", NULL, NULL);
 }
