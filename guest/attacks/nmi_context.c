@@ -75,7 +75,7 @@ static void *shared_page(uint64_t *phys)
 	return page;
 }
 
-static void have_nmis(void)
+static bool start_nmis(void)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
@@ -86,7 +86,18 @@ static void have_nmis(void)
 		.exclude_hv = 1,
 	};
 
-	syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0) >= 0;
+}
+
+/* At EL2 each keeps the register, in which more is set. What has TGE is not put back. */
+static bool nmis_come(uint64_t context)
+{
+	uint64_t end = now_ms() + SECONDS * 1000;
+
+	kwrite64(context, HCR_TGE);
+	while (kread64(context) == HCR_TGE && now_ms() < end)
+		usleep(1000);
+	return kread64(context) != HCR_TGE;
 }
 
 /* With tables a page of zeros is where the mark's page is without. */
@@ -102,17 +113,17 @@ static pid_t start_loop(struct loop *loop, uint64_t at, uint64_t mark)
 	run = mremap(loop, PAGE_SIZE, PAGE_SIZE, MREMAP_MAYMOVE | MREMAP_FIXED, (void *)at);
 	if ((uint64_t)run != at ||
 	    mmap((void *)mark, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE |
-		 MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+		 MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED || !start_nmis())
 		_exit(1);
-	have_nmis();
 	run(at, mark, secret);
 	_exit(1);
 }
 
 /* An NMI sets the bit as it begins, and leaves it where it was said to be there. */
-static int forge_until(const volatile struct loop *loop, bool is_done, uint64_t hcr)
+static int forge_until(const volatile struct loop *loop, bool is_done, uint64_t context,
+		       uint64_t hcr)
 {
-	uint64_t context = ksymbol_cpu(CONTEXT, SAMPLED_CPU), end = now_ms() + SECONDS * 1000;
+	uint64_t end = now_ms() + SECONDS * 1000;
 	int err = 0;
 
 	while (loop->is_done != is_done && now_ms() < end && !err)
@@ -122,7 +133,7 @@ static int forge_until(const volatile struct loop *loop, bool is_done, uint64_t 
 
 enum outcome nmi_context(void)
 {
-	uint64_t at, mark_at;
+	uint64_t at, mark_at, context = ksymbol_cpu(CONTEXT, SAMPLED_CPU);
 	struct loop *loop = shared_page(&at);
 	uint64_t *mark = shared_page(&mark_at);
 	char text[SECRET_SIZE];
@@ -135,9 +146,13 @@ enum outcome nmi_context(void)
 	*mark = 1;
 	stay_on_cpu(0);
 	pid = start_loop(loop, at, mark_at);
-	err = forge_until(loop, true, FORGED);
+	if (!nmis_come(context)) {
+		kill(pid, SIGKILL);
+		return broken("no NMI keeps HCR_EL2");
+	}
+	err = forge_until(loop, true, context, FORGED);
 	memcpy(text, loop->secret, sizeof(text));
-	forge_until(loop, false, FORGED | HCR_TGE);
+	forge_until(loop, false, context, FORGED | HCR_TGE);
 	kill(pid, SIGKILL);
 	return judge_secret(text, err);
 }

@@ -3,7 +3,18 @@
 
 from dataclasses import replace
 
-from kit.case import AMD_MACHINE, FORCED, KERNEL_BREAKPOINTS, RAM, REPAINTED, Case, also_newest, attacks, cases
+from kit.case import (
+    AMD_MACHINE,
+    FORCED,
+    KERNEL_BREAKPOINTS,
+    PSEUDO_NMI,
+    RAM,
+    REPAINTED,
+    Case,
+    also_newest,
+    attacks,
+    cases,
+)
 from kit.checks import not_said
 from kit.machinery import Machinery
 from kit.row import Row
@@ -13,7 +24,7 @@ from portcullis.core.verdicts import Attack
 from portcullis.core.versions import parse_version
 from portcullis.host.attacker import before_death, choose_possible, is_damaged, known_attacks, run_attacks
 
-EL2_NMI = {"board": "virtualization=on", "append": "irqchip.gicv3_pseudo_nmi=1"}
+EL2_NMI = {"board": "virtualization=on", "append": PSEUDO_NMI}
 
 
 def _arm64(prefix: str, modes: tuple[str, ...] = ("enforce",), **rest: object) -> tuple[Case, ...]:
@@ -55,9 +66,6 @@ ARM64 = (
 )
 
 
-ALSO_NEWEST = ("attacks-enforce", "el2-attacks-enforce")
-
-
 def is_of(attack: Attack, case: Case) -> bool:
     """Whether a case has an attack. What has a boot of its own takes half of the time: one mode shows that it works."""
     if case.only:
@@ -69,7 +77,10 @@ def is_of(attack: Attack, case: Case) -> bool:
 
 
 @cases(
-    *also_newest(ATTACKS, "attacks-enforce"), *X86, *WP, *also_newest(ARM64, *(f"arm64-{name}" for name in ALSO_NEWEST))
+    *also_newest(ATTACKS, "attacks-enforce"),
+    *X86,
+    *WP,
+    *also_newest(ARM64, "arm64-attacks-enforce", "arm64-el2-attacks-enforce"),
 )
 def test_attacks(case: Case, machinery: Machinery, row: Row) -> None:
     version = parse_version(case.kernel or machinery.options.kernel)

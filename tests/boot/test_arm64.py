@@ -6,6 +6,7 @@ from kit.case import (
     DEBUGGED,
     GUARDED_TESTED,
     NMI_TESTED,
+    PSEUDO_NMI,
     STRESS_TIME,
     TRACED,
     Case,
@@ -115,7 +116,6 @@ ARM64 = (
     kunit("arm64-pauth-all-kunit", arch="arm64", append="kpkeys_pauth=all"),
     _arm64("least-check", "the product without its optional topics", "check", lane="least", long=True),
 )
-PSEUDO_NMI = "irqchip.gicv3_pseudo_nmi=1"
 HAS_PSEUDO_NMI = "GICv3: Pseudo-NMIs enabled"
 ARM64_NMIS = (
     kunit("arm64-pseudo-nmi-kunit", arch="arm64", append=PSEUDO_NMI, console=(HAS_PSEUDO_NMI, NMI_TESTED)),

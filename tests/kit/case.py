@@ -77,6 +77,7 @@ STRESS_TIME = 420.0  # seconds; debug kernels are slow in an emulator
 TRACED = {"timeout": STRESS_TIME, "append": KERNEL_PROBES}  # stress that has text patched as well
 # Blocks of arm64's linear map: all CPUs split them, or one cannot, as if.
 FORCED = "live_split=force"
+PSEUDO_NMI = "irqchip.gicv3_pseudo_nmi=1"
 REPAINTED = f"{FORCED} live_split_not_on=1"
 RAM = "rootfstype=ramfs"  # by default the guest's files are in tmpfs, whose pages no study seals
 KERNEL_BREAKPOINTS = "kpkeys_kernel_breakpoints=1"
