@@ -87,7 +87,6 @@ static void test_no_address_for_the_cpu(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, __pa(&kpkeys_state) | 1), 0);
 }
 
-/* As root may by an ioctl(). */
 /* Without x2APIC the CPU has no such register: what is refused is counted. */
 static void test_no_start_by_number(struct kunit *test)
 {
@@ -100,6 +99,7 @@ static void test_no_start_by_number(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
 }
 
+/* As root may by an ioctl(). */
 static void test_register_by_registers(struct kunit *test)
 {
 	u32 regs[8] = { [1] = MSR_IA32_PKRS };
