@@ -15,7 +15,12 @@ from portcullis.core.sections.proof import Proof, Scope
 from portcullis.core.sections.x86 import X86
 
 PRELUDE = r"""
-.set kpkeys_cpu, 0x15000
+.ifndef per_cpu_base
+.set per_cpu_base, 0
+.endif
+.globl __per_cpu_start
+.set __per_cpu_start, per_cpu_base
+.set kpkeys_cpu, per_cpu_base + 0x15000
 .set counters, 0x2df00
 .globl kpkeys_cpu
 .macro write value
@@ -224,13 +229,13 @@ TOOLS = {
 }
 
 
-def assemble(folder: Path, text: str, machine: int = EM_X86_64) -> Image:
-    """A linked program with the prelude, the text and the kernel's tables."""
+def assemble(folder: Path, text: str, machine: int = EM_X86_64, before: str = "") -> Image:
+    """A linked program with what comes before all, the prelude, the text and the kernel's tables."""
     tools = TOOLS[machine]
     starts = "".join(f'.section {name}, "a"\n.globl {start}\n{start}:\n.text\n' for name, start, _ in TABLES)
     stops = "".join(f'.section {name}, "a"\n.globl {stop}\n{stop}:\n' for name, _, stop in TABLES)
     source = folder / "code.s"
-    source.write_text(starts + tools.prelude + text + "\n" + stops)
+    source.write_text(before + starts + tools.prelude + text + "\n" + stops)
     subprocess.run([*tools.assembler, "-o", folder / "code.o", source], check=True)
     subprocess.run([tools.linker, "-Ttext=0x1000000", "-e", "0", "-o", folder / "code", folder / "code.o"], check=True)
     return Image((folder / "code").read_bytes())

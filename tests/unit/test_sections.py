@@ -42,6 +42,16 @@ def test_stores_have_kinds(sections):
     assert (found.raises, found.returns_open, found.problems) == (1, False, [])
 
 
+def test_per_cpu_variables_have_addresses_of_the_image_on_newer_kernels(tmp_path):
+    image = assemble(
+        tmp_path,
+        function("raise\nincq %gs:counters + per_cpu_base\nlower\nret"),
+        before=".set per_cpu_base, 0xffffffff81e00000\n",
+    )
+    found = prove(image).sections["f"]
+    assert (found.stores, found.returns_open) == ({"percpu ?": 1}, False)
+
+
 def test_what_is_read_from_the_stack_counts(sections):
     body = """
     push %rbp

@@ -8,7 +8,7 @@ import pytest
 
 from portcullis.cli import main
 from portcullis.core.elf import EM_AARCH64, EM_X86_64
-from portcullis.core.sections.audit import audit, list_of
+from portcullis.core.sections.audit import audit, lane_of, list_of
 from portcullis.core.sections.graph import Reach
 from portcullis.core.sections.listing import Finding, compare, parse_listing, slack
 from portcullis.core.sections.proof import Section
@@ -174,6 +174,16 @@ def test_a_kernel_is_held_against_the_list(tmp_path):
         "f has calls that lead to 1 functions with the gate open, 0 are allowed",
     )
     assert 'calls = ["g"]' in proposal(listing, "default", call)
+
+
+@pytest.mark.parametrize(
+    ("banner", "lane"),
+    [("6.12.9", "least"), ("7.2.1", "least"), ("7.3.4", "least-7.3"), ("7.10.0", "least-7.3"), ("", "least")],
+)
+def test_the_list_tells_newer_kernels_apart(tmp_path, banner, lane):
+    text = f'.globl linux_banner\nlinux_banner: .asciz "Linux version {banner} (a builder)"\n.balign 8\n'
+    image = assemble(tmp_path, CODE.format("") + (text if banner else ""))
+    assert lane_of(image, "least") == lane
 
 
 def test_a_write_of_the_register_that_nothing_reaches(tmp_path):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The audit of one kernel against the list of its architecture."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ _ARCHITECTURES: Mapping[str, tuple[str, Callable[[Kernel], Architecture]]] = {
     EM_X86_64: ("x86", X86),
     EM_AARCH64: ("arm64", Arm64),
 }
+_NEWER = ((7, 3),)  # versions whose sections the list tells apart, in order
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,19 @@ def list_of(machine: str, folder: Path = _FOLDER) -> Listing:
     return parse_listing((folder / f"{_ARCHITECTURES[machine][0]}.toml").read_text())
 
 
+def lane_of(image: Image, lane: str) -> str:
+    """The name that the list has for a lane: with the kernel's version, where the list tells it from older ones."""
+    banner = image.symbols({"linux_banner"}).get("linux_banner")
+    found = re.match(rb"Linux version (\d+)\.(\d+)", image.read(banner, 32)) if banner else None
+    version = tuple(int(number) for number in found.groups()) if found else (0, 0)
+    told = [each for each in _NEWER if each <= version]
+    return f"{lane}-{told[-1][0]}.{told[-1][1]}" if told else lane
+
+
 def audit(image: Image, lane: str, listing: Listing | None = None) -> Audit:
     """Compares the sections of a vmlinux with the list; raises ValueError when one of them cannot be read."""
     listing = listing or list_of(image.machine)
+    lane = lane_of(image, lane)
     kernel = Kernel(image)
     architecture = _ARCHITECTURES[image.machine][1](kernel)
     graph = CallGraph(kernel)

@@ -31,7 +31,7 @@ from portcullis.core.sections.x86_code import (
 from portcullis.core.sections.x86_flags import Outcomes, masked, outcomes
 
 _LEVEL, _HELD, _COPY = 0, 3, 8  # offsets in struct kpkeys_cpu, and bytes of its first word
-_PREEMPT_COUNT = 8  # offset in struct pcpu_hot
+_PREEMPT_COUNT = 8  # offset in struct pcpu_hot of Linux 6.12
 _STEPS = {"inc": 1, "dec": -1}  # of the preemption count
 _RAX, _RCX, _RDX, _RSP, _RBP = 0, 1, 2, 4, 5
 _LOST_IN_CALLS = frozenset((0, 1, 2, 6, 7, 8, 9, 10, 11))
@@ -104,7 +104,8 @@ class X86:
         self._kernel = kernel
         self._decoder = Decoder(kernel)
         self._copy = self._decoder.state
-        self._preempt_count = kernel.addresses.get("pcpu_hot", -_PREEMPT_COUNT) + _PREEMPT_COUNT
+        hot = kernel.addresses.get("pcpu_hot", -_PREEMPT_COUNT)
+        self._preempt_count = kernel.addresses.get("__preempt_count", hot + _PREEMPT_COUNT)
         self.returns = frozenset(kernel.addresses[name] for name in ("__x86_return_thunk",) if name in kernel.addresses)
         self.gate_writes, self.gate_sites, written = gate_code(kernel)
         self.default, self.levels = levels_of(written)
@@ -189,13 +190,13 @@ class X86:
     def _is_preempt_count(self, operand: Operand) -> bool:
         if not isinstance(operand, Memory) or not operand.per_cpu or operand.absolute is None:
             return False
-        return operand.absolute & 0xFFFFFFFF == self._preempt_count
+        return self._decoder.per_cpu_address(operand) == self._preempt_count
 
     def _copy_offset(self, operand: Memory) -> int | None:
         """Where in the first word of struct kpkeys_cpu an operand lies."""
         if not operand.per_cpu or operand.absolute is None:
             return None
-        offset = (operand.absolute & 0xFFFFFFFF) - self._copy
+        offset = self._decoder.per_cpu_address(operand) - self._copy
         return offset if 0 <= offset < _COPY else None
 
     @staticmethod

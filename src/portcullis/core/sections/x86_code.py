@@ -21,6 +21,7 @@ _RDMSR = b"\x0f\x32"
 _XOR_EAX = b"\x31\xc0"
 _MOV_EAX = b"\xb8"
 _SERIALIZE = b"\x0f\x01\xe8"  # capstone 5 does not know it; it touches no register
+_LOW = 0xFFFFFFFF  # what an operand has of an address behind the base register
 _STATE_BYTES = 4096
 
 NAMES = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
@@ -145,6 +146,7 @@ class Decoder:
         if "kpkeys_cpu" not in kernel.addresses:
             raise ValueError("there is no symbol kpkeys_cpu: not a hardened kernel, or not with its symbols")
         self.state = kernel.addresses["kpkeys_cpu"]
+        self._per_cpu_base = kernel.addresses.get("__per_cpu_start", 0) & ~_LOW  # Linux 6.12 has them at 0
 
     def decode(self, address: int) -> Instruction | None:
         """The instruction at an address, None where there is none."""
@@ -201,11 +203,16 @@ class Decoder:
             return machine.STACK
         return machine.ATOMIC if atomic else machine.REGISTER
 
+    def per_cpu_address(self, memory: Memory) -> int:
+        """Where the symbol of a per-CPU variable is that an operand accesses."""
+        address = memory.displacement if memory.absolute is None else memory.absolute
+        return self._per_cpu_base | address & _LOW
+
     def _per_cpu_kind(self, memory: Memory) -> str:
-        offset = memory.displacement & 0xFFFFFFFF if memory.absolute is None else memory.absolute & 0xFFFFFFFF
-        if self.state <= offset < self.state + _STATE_BYTES:
+        address = self.per_cpu_address(memory)
+        if self.state <= address < self.state + _STATE_BYTES:
             return machine.STATE
-        return f"{machine.PER_CPU} {self._kernel.object_at(offset) or '?'}"
+        return f"{machine.PER_CPU} {self._kernel.object_at(address) or '?'}"
 
 
 def _operand(raw: Any, operand: Any) -> Operand:
