@@ -28,6 +28,7 @@ START = re.compile(r"kpkeys: page tables hardened: mode (?P<mode>\w+), backend (
 
 # What the kernel was made to do, by the first words of its line.
 REFUSED = {
+    "call": "The firmware was to start a CPU by a number from ordinary memory, where that may say at what address.",
     "change": "What an interrupt saved of an open section was changed while it ran. No bug of a driver does that.",
     "change of a mapping": "An entry that maps protected memory was to be changed.",
     "change of type": "Memory was to become page tables while something still maps it.",
@@ -41,6 +42,7 @@ REFUSED = {
     "patching": "Text was to be patched by what ordinary memory says, or something else than text was.",
     "redirection": "A task's pointers to its credentials were turned elsewhere. Nobody believes them.",
     "release": "Memory was to be released that is still a page table, or text.",
+    "share": "A page with a key was to be shared with the host, or made private anew.",
     "test": "A test of the kernel itself.",
     "use": "A CPU was to run on a root table that is not the process's.",
     "use as credentials": "A task was to have credentials that are not its own.",

@@ -87,16 +87,39 @@ static void test_no_address_for_the_cpu(struct kunit *test)
 	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, __pa(&kpkeys_state) | 1), 0);
 }
 
-/* Without x2APIC the CPU has no such register: what is refused is counted. */
-static void test_no_start_by_number(struct kunit *test)
+/* This CPU has no such register: what is refused is counted. */
+static unsigned long refused_by_number(u32 number, u64 value)
 {
 	unsigned long before = kpkeys_test_violations();
-	unsigned int number = KPKEYS_MSR_X2APIC_ICR;
+
+	OPTIMIZER_HIDE_VAR(number);
+	wrmsrq_safe(number, value);
+	return kpkeys_test_violations() - before;
+}
+
+/* Of x2APIC, and of Hyper-V. */
+static void test_no_start_by_number(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	KUNIT_EXPECT_EQ(test, refused_by_number(0x830, 0), 1);
+	KUNIT_EXPECT_EQ(test, refused_by_number(0x40000071, 0), 1);
+}
+
+/* A hypervisor writes there, past all keys. */
+static void test_no_address_for_the_host(struct kunit *test)
+{
+	static const u32 numbers[] = { 0x11, 0x12, 0x4b564d00, 0x4b564d04, 0x40000001,
+				       0x40000021, 0x40000073, 0x40000083, 0x40001082 };
+	u64 keyed = __pa_symbol(&kpkeys_state), ordinary = virt_to_phys(test);
+	unsigned int i;
 
 	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
-	OPTIMIZER_HIDE_VAR(number);
-	KUNIT_EXPECT_NE(test, wrmsrq_safe(number, 0), 0);
-	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 1);
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		KUNIT_EXPECT_EQ(test, refused_by_number(numbers[i], keyed | 1), 1);
+		KUNIT_EXPECT_EQ(test, refused_by_number(numbers[i], keyed - 3), 1);
+		KUNIT_EXPECT_EQ(test, refused_by_number(numbers[i], ordinary | 1), 0);
+		KUNIT_EXPECT_EQ(test, refused_by_number(numbers[i], 0), 0);
+	}
 }
 
 /* As root may by an ioctl(). */
@@ -472,26 +495,53 @@ static void test_section_goes_forwards(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flags & X86_EFLAGS_DF, 0);
 }
 
+#define ID_OF_NOBODY	0x1234
+
 /* Whatever vector waited on a stack; all else is sent as it is. */
 static void test_cpus_start_at_own_code(struct kunit *test)
 {
 	u32 own = APIC_DM_STARTUP | PHYS_PFN(real_mode_header->trampoline_start);
 	u32 other = APIC_DM_STARTUP | 8;
 
-	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(other),
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(other, ID_OF_NOBODY),
 			kpkeys_pgtables_enabled() ? own : other);
-	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(APIC_DM_INIT | APIC_INT_ASSERT),
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(APIC_DM_INIT | APIC_INT_ASSERT, ID_OF_NOBODY),
 			APIC_DM_INIT | APIC_INT_ASSERT);
-	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(RESCHEDULE_VECTOR), RESCHEDULE_VECTOR);
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(APIC_DM_NMI, 0), APIC_DM_NMI);
+	KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(RESCHEDULE_VECTOR, 0), RESCHEDULE_VECTOR);
+}
+
+/* The boot CPU would start at the firmware's code. */
+static void test_boot_cpu_is_not_reset(struct kunit *test)
+{
+	static const struct {
+		u32 low, id;
+	} resets[] = {
+		{ APIC_DM_INIT | APIC_INT_ASSERT, 0 },
+		{ APIC_DM_INIT | APIC_INT_ASSERT, U32_MAX },
+		{ APIC_DM_INIT | APIC_DEST_LOGICAL, ID_OF_NOBODY },
+		{ APIC_DM_INIT | APIC_DEST_ALLBUT, ID_OF_NOBODY },
+		{ APIC_DM_INIT | APIC_DEST_SELF, ID_OF_NOBODY },
+		{ APIC_DM_SMI, ID_OF_NOBODY },
+	};
+	unsigned int i;
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	KUNIT_ASSERT_EQ(test, boot_cpu_physical_apicid, 0);
+	for (i = 0; i < ARRAY_SIZE(resets); i++)
+		KUNIT_EXPECT_EQ(test, kpkeys_checked_icr(resets[i].low, resets[i].id),
+				APIC_DM_FIXED | SPURIOUS_APIC_VECTOR);
 }
 
 static struct kunit_case x86_cases[] = {
 	KUNIT_CASE(test_cpus_start_at_own_code),
+	KUNIT_CASE(test_boot_cpu_is_not_reset),
 	KUNIT_CASE(test_idt_is_readonly),
 	KUNIT_CASE(test_root_is_not_computed),
 	KUNIT_CASE(test_register_by_number),
 	KUNIT_CASE(test_no_address_for_the_cpu),
 	KUNIT_CASE(test_no_start_by_number),
+	KUNIT_CASE(test_no_address_for_the_host),
 	KUNIT_CASE(test_register_by_registers),
 	KUNIT_CASE(test_base_by_number),
 	KUNIT_CASE(test_copy_of_cr4),

@@ -497,3 +497,33 @@ void kpkeys_restore_runs(void)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_state.only_text_runs = false;
 }
+
+struct kpkeys_privacy kpkeys_privacy __ro_after_init;
+
+static int __init note_privacy(void)
+{
+	pgprot_t none = __pgprot(0);
+
+	kpkeys_privacy.private = pgprot_val(pgprot_encrypted(none));
+	kpkeys_privacy.mask = kpkeys_privacy.private | pgprot_val(pgprot_decrypted(none));
+	return 0;
+}
+early_initcall(note_privacy);
+
+/**
+ * kpkeys_refuse_sharing - may the host not be told that pages become shared or private?
+ * @addr: of the first page
+ * @nr: how many
+ *
+ * It may clear them then, or they read as something else.
+ */
+bool kpkeys_refuse_sharing(unsigned long addr, unsigned int nr)
+{
+	if (!kpkeys_pgtables_enabled())
+		return false;
+	for (; nr; nr--, addr += PAGE_SIZE)
+		if (kpkeys_frame(PHYS_PFN(slow_virt_to_phys((void *)addr))) !=
+		    KPKEYS_FRAME_ORDINARY)
+			return kpkeys_refuse("share", "a page with a key", (void *)addr, NULL);
+	return false;
+}

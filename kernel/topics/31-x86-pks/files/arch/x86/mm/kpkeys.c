@@ -410,40 +410,6 @@ const char *arch_kpkeys_cpu_finding(void)
 	return kpkeys_ldt_is_users() ? NULL : "LDT";
 }
 
-/* A CPU has its own since it started, but while it wakes: a selector takes it. */
-static bool is_other_base(u64 base)
-{
-	u64 own = __rdmsr(MSR_GS_BASE);
-
-	return kpkeys_pgtables_enabled() && (s64)own < 0 && base != own;
-}
-
-/**
- * __kpkeys_refuse_msr - may a register not be written by its number?
- * @msr: the number: of the register of keys, of the kernel's base, of that which
- *	has the CPU write what it knows of itself to physical memory, or of that which
- *	has another CPU start
- * @value: what is to be written
- *
- * Guards do not come here. All that the gate remembers is found by the base. The
- * CPU's own writes pass no key.
- */
-bool __kpkeys_refuse_msr(unsigned int msr, u64 value)
-{
-	if (msr == MSR_GS_BASE)
-		return is_other_base(value) &&
-		       kpkeys_refuse("write", "the base register", NULL, NULL);
-	if (msr == MSR_IA32_HW_FEEDBACK_PTR)
-		return kpkeys_pgtables_enabled() &&
-		       kpkeys_refuse("write", "a register of addresses", NULL, NULL);
-	if (msr == KPKEYS_MSR_X2APIC_ICR)
-		return kpkeys_pgtables_enabled() &&
-		       kpkeys_refuse("write", "the register that starts CPUs", NULL, NULL);
-	return kpkeys_uses_pks() &&
-	       kpkeys_refuse("write", "the register of keys", NULL, NULL);
-}
-EXPORT_SYMBOL_GPL(__kpkeys_refuse_msr);
-
 /**
  * arch_kpkeys_resume - how code goes on that an exception moved
  * @from: the instruction that was interrupted

@@ -13,6 +13,16 @@ static __always_inline int kpkeys_pkey_of(u64 value)
 }
 
 /**
+ * struct kpkeys_privacy - how entries say that the host may not read; read-only after init
+ * @mask: the bit, 0 if there is none
+ * @private: what it is then
+ */
+extern struct kpkeys_privacy {
+	u64 mask;
+	u64 private;
+} kpkeys_privacy;
+
+/**
  * arch_kpkeys_leaf_fits - may an entry map a frame that is not ordinary?
  * @value: of the entry
  * @frame: what the frame is
@@ -20,7 +30,8 @@ static __always_inline int kpkeys_pkey_of(u64 value)
  * Text and read-only data may be mapped, as the vDSO is, but not written; a
  * dirty entry of user space that is not writable is a shadow stack. All else
  * has its key in each mapping and is the kernel's; but state that the CPU reads,
- * of a TSS, is mapped read-only as well.
+ * of a TSS, is mapped read-only as well. By another bit of encryption it would
+ * read as something else.
  */
 static __always_inline bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame frame)
 {
@@ -28,7 +39,7 @@ static __always_inline bool arch_kpkeys_leaf_fits(u64 value, enum kpkeys_frame f
 		return !(value & _PAGE_RW) &&
 		       (value & (_PAGE_USER | _PAGE_DIRTY)) !=
 		       (_PAGE_USER | _PAGE_DIRTY);
-	if (value & _PAGE_USER)
+	if ((value & _PAGE_USER) || (value & kpkeys_privacy.mask) != kpkeys_privacy.private)
 		return false;
 	return kpkeys_frame_has_key(frame, kpkeys_pkey_of(value)) ||
 	       (frame == KPKEYS_FRAME_STATE && !(value & _PAGE_RW));

@@ -19,6 +19,7 @@ int kpkeys_set_memory(unsigned long addr, int numpages, pgprot_t set,
 		      pgprot_t clr, bool alias);
 void kpkeys_copy_entries(void *to, const void *from, unsigned int nr);
 void kpkeys_tables_are_copied(void);
+bool kpkeys_refuse_sharing(unsigned long addr, unsigned int nr);
 void kpkeys_unmap_freed_image(void);
 int kpkeys_unmap_image(unsigned long begin, unsigned long end);
 void kpkeys_flush_cpu(void *unused);
@@ -34,6 +35,11 @@ static inline void kpkeys_copy_entries(void *to, const void *from,
 }
 
 static inline void kpkeys_tables_are_copied(void) { }
+static inline bool kpkeys_refuse_sharing(unsigned long addr, unsigned int nr)
+{
+	return false;
+}
+
 static inline void kpkeys_unmap_freed_image(void) { }
 static inline int kpkeys_unmap_image(unsigned long begin, unsigned long end)
 {
