@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* KUnit tests: what helpers of arm64 ask about in their sections. */
+#include <linux/arm-smccc.h>
+#include <linux/kpkeys_firmware.h>
 #include <linux/kpkeys_frames.h>
 #include <linux/kpkeys_test.h>
 #include <linux/kpkeys_test_compat.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+#include <uapi/linux/psci.h>
+
 #include <asm/kpkeys_entries.h>
 #include <asm/kpkeys_mm.h>
+#include <asm/virt.h>
 
 #include "tables.h"
 
@@ -138,6 +143,47 @@ static void test_what_is_keyed_stays_in_the_linear_map(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, kpkeys_leaf(ordinary, &size));
 }
 
+/* The emulator's firmware is where the kernel does not begin. */
+static s64 call(u32 number)
+{
+	struct arm_smccc_res res;
+
+	if (is_hyp_mode_available())
+		arm_smccc_smc(number, 0, 0, 0, 0, 0, 0, 0, &res);
+	else
+		arm_smccc_hvc(number, 0, 0, 0, 0, 0, 0, 0, &res);
+	return res.a0;
+}
+
+static s64 call_by_struct(u32 number)
+{
+	struct arm_smccc_1_2_regs regs = { .a0 = number };
+
+	if (is_hyp_mode_available())
+		arm_smccc_1_2_smc(&regs, &regs);
+	else
+		arm_smccc_1_2_hvc(&regs, &regs);
+	return regs.a0;
+}
+
+/* The first CPU is on, which the firmware would say. All else comes through. */
+static void test_no_start_by_call(struct kunit *test)
+{
+	unsigned long before = kpkeys_test_violations();
+
+	KPKEYS_TEST_REQUIRES(test, kpkeys_state.mode == KPKEYS_ENFORCE);
+	KUNIT_EXPECT_EQ(test, call(PSCI_0_2_FN64_CPU_ON), SMCCC_RET_NOT_SUPPORTED);
+	KUNIT_EXPECT_EQ(test, call(PSCI_0_2_FN_CPU_ON), SMCCC_RET_NOT_SUPPORTED);
+	KUNIT_EXPECT_EQ(test, call(PSCI_1_0_FN64_SYSTEM_SUSPEND), SMCCC_RET_NOT_SUPPORTED);
+	KUNIT_EXPECT_EQ(test, call_by_struct(PSCI_0_2_FN64_CPU_ON), SMCCC_RET_NOT_SUPPORTED);
+	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_number(PSCI_0_2_FN64_CPU_ON));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 5);
+	KUNIT_EXPECT_GT(test, call(PSCI_0_2_FN_PSCI_VERSION), 0);
+	KUNIT_EXPECT_GT(test, call_by_struct(PSCI_0_2_FN_PSCI_VERSION), 0);
+	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_number(ARM_SMCCC_VERSION_FUNC_ID));
+	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 5);
+}
+
 static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_split_fills_a_new_table),
 	KUNIT_CASE(test_split_says_the_level),
@@ -147,6 +193,7 @@ static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_flags_make_no_table_writable),
 	KUNIT_CASE(test_flags_are_those_of_an_access),
 	KUNIT_CASE(test_what_is_keyed_stays_in_the_linear_map),
+	KUNIT_CASE(test_no_start_by_call),
 	{}
 };
 
