@@ -6,7 +6,7 @@ Without the parameter the emulator's CPU is on no list of those that can, so all
 
 from dataclasses import replace
 
-from kit.case import FORCED, REPAINTED, STRESS_TIME, Case, boot, cases, kunit
+from kit.case import FORCED, REPAINTED, STRESS_TIME, Case, also_newest, boot, cases, kunit
 from kit.machinery import Machinery
 from kit.row import Row
 
@@ -119,6 +119,19 @@ ARM64_BLOCKS_LONG = (
 )
 
 
-@cases(*ARM64_BLOCKS, *ARM64_BLOCKS_LONG)
+NEWEST = (
+    "arm64-blocks-kunit",
+    "arm64-blocks-stress",
+    "arm64-blocks-protect",
+    "arm64-blocks-audit",
+    "arm64-blocks-4cpu",
+    "arm64-blocks-late-cpu",
+    "arm64-blocks-memory-hotplug",
+    "arm64-repainted-stress",
+    "arm64-not-repainted",
+)
+
+
+@cases(*also_newest((*ARM64_BLOCKS, *ARM64_BLOCKS_LONG), *NEWEST))
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
     machinery.assert_boots(case, row)

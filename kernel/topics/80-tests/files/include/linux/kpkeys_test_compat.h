@@ -14,6 +14,8 @@
 #define kpkeys_test_override(cred)	override_creds(get_cred(cred))
 #define kpkeys_test_revert(old)		put_cred(revert_creds(old))
 #define KPKEYS_TEST_DATA_LEAVE		true
+/* set_memory_*() refuses vmalloc areas that may be huge. */
+#define KPKEYS_TEST_HUGE_AREAS		false
 #define KPKEYS_TEST_NS_COUNT		__ns_ref
 
 #else
@@ -38,6 +40,7 @@ struct chacha_state {
 #define kpkeys_test_override(cred)	override_creds(cred)
 #define kpkeys_test_revert(old)		revert_creds(old)
 #define KPKEYS_TEST_DATA_LEAVE		false
+#define KPKEYS_TEST_HUGE_AREAS		true
 #define KPKEYS_TEST_NS_COUNT		count
 
 #endif

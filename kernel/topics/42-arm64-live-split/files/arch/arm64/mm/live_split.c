@@ -20,7 +20,9 @@
 #include <linux/notifier.h>
 #include <linux/string.h>
 
+#include <asm/cpufeature.h>
 #include <asm/cputype.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/smp.h>
 #include <asm/sysreg.h>
 
@@ -45,6 +47,7 @@ static int __init parse_trust(char *arg)
 }
 early_param("live_split", parse_trust);
 
+#ifdef KPKEYS_LACKS_BBML3
 /*
  * Their makers say that they never raise a TLB conflict abort after a change
  * of size: Arm and Ampere, in postings of 2025 to linux-arm-kernel.
@@ -58,6 +61,12 @@ static const struct midr_range never_aborts[] = {
 	{}
 };
 
+static bool cpu_supports_bbml3(void)
+{
+	return is_midr_in_range_list(read_cpuid_id(), never_aborts);
+}
+#endif
+
 static bool has_bbm_level_2(void)
 {
 	u64 mmfr2 = read_sysreg_s(SYS_ID_AA64MMFR2_EL1);
@@ -69,7 +78,7 @@ static bool has_bbm_level_2(void)
 static bool this_cpu_can(void)
 {
 	if (trust == TRUST_KNOWN)
-		return is_midr_in_range_list(read_cpuid_id(), never_aborts);
+		return cpu_supports_bbml3();
 	return trust == TRUST_REGISTER && has_bbm_level_2();
 }
 
@@ -99,6 +108,16 @@ bool __init live_split_init(void)
 bool live_split_needs_pages(void)
 {
 	return can_set_direct_map() && live_split_state != LIVE_SPLIT_ON;
+}
+
+/**
+ * live_split_is_used - are there blocks that are split here?
+ *
+ * Or that may not be, as a CPU came up that cannot bear it.
+ */
+bool live_split_is_used(void)
+{
+	return live_split_state != LIVE_SPLIT_UNUSED;
 }
 
 /**
@@ -162,7 +181,8 @@ static int split_for_removal(struct notifier_block *nb, unsigned long action,
 
 static int __init removal_init(void)
 {
-	return hotplug_memory_notifier(split_for_removal, 0);
+	/* Ahead of who looks whether an entry would be split. */
+	return hotplug_memory_notifier(split_for_removal, 1);
 }
 core_initcall(removal_init);
 #endif

@@ -96,12 +96,12 @@ static void link_table(pte_t *ptep, unsigned long addr, unsigned long size, pte_
 
 	if (size == PMD_SIZE) {
 		__pmd_populate((pmd_t *)ptep, __pa(table),
-			       PMD_TYPE_TABLE | PMD_TABLE_UXN |
+			       PMD_TYPE_TABLE | PMD_TABLE_UXN | PMD_TABLE_AF |
 			       (linear ? PMD_TABLE_PXN : 0));
 		atomic_long_inc(&live_split_events.pmds);
 	} else {
 		__pud_populate((pud_t *)ptep, __pa(table),
-			       PUD_TYPE_TABLE | PUD_TABLE_UXN |
+			       PUD_TYPE_TABLE | PUD_TABLE_UXN | PUD_TABLE_AF |
 			       (linear ? PUD_TABLE_PXN : 0));
 		atomic_long_inc(&live_split_events.puds);
 	}

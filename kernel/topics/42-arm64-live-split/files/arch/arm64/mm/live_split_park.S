@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 #include <linux/linkage.h>
 #include <asm/assembler.h>
+#include <asm/kpkeys_compat.h>
 #include <asm/mmu.h>
 
 /*
@@ -13,7 +14,7 @@
  */
 SYM_FUNC_START(live_split_park)
 	mrs	x3, ttbr1_el1
-	and	x4, x3, #TTBR_ASID_MASK
+	and	x4, x3, #TTBRx_EL1_ASID_MASK
 	orr	x0, x0, x4
 	offset_ttbr1 x0, x4
 	msr	ttbr1_el1, x0

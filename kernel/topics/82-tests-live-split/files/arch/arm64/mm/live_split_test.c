@@ -19,6 +19,7 @@
 
 #include <linux/kpkeys_patching.h>
 #include <linux/kpkeys_test.h>
+#include <linux/kpkeys_test_compat.h>
 #include <asm/kpkeys_mm.h>
 #include "live_split.h"
 
@@ -147,6 +148,7 @@ static void test_keyed_block_stays_one(struct kunit *test)
 
 	KPKEYS_TEST_REQUIRES(test, kpkeys_pgtables_enabled());
 	KPKEYS_TEST_REQUIRES(test, live_split_state == LIVE_SPLIT_ON);
+	KPKEYS_TEST_REQUIRES(test, KPKEYS_TEST_HUGE_AREAS);
 	KPKEYS_TEST_REQUIRES(test, PMD_SIZE <= SZ_2M);
 	page = alloc_pages(GFP_KERNEL, PMD_SHIFT - PAGE_SHIFT);
 	KUNIT_ASSERT_NOT_NULL(test, page);
@@ -188,6 +190,7 @@ static void test_part_of_huge_vmalloc(struct kunit *test)
 	void *area, *part;
 
 	KPKEYS_TEST_REQUIRES(test, live_split_state == LIVE_SPLIT_ON);
+	KPKEYS_TEST_REQUIRES(test, KPKEYS_TEST_HUGE_AREAS);
 	KPKEYS_TEST_REQUIRES(test, PMD_SIZE <= SZ_2M);
 	area = vmalloc_huge(size, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, area);

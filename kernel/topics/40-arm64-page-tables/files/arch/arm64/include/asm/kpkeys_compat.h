@@ -37,12 +37,17 @@
 #include <asm/patching.h>
 #endif
 
+/* Which CPUs never abort after a split is not known there. */
+#define KPKEYS_LACKS_BBML3		1
+
 #define kpkeys_last_reg			pmr_save
 #define KPKEYS_REGS_READ		38
 #define POR_ELx_BITS_PER_IDX		POR_BITS_PER_PKEY
 #define POE_RWX				POE_RXW
 #define TCR2_EL1_POE			TCR2_EL1x_POE
 #define PMD_TABLE_AF			0
+#define PUD_TABLE_AF			0
+#define TTBRx_EL1_ASID_MASK		TTBR_ASID_MASK
 #define __tlbi_sync_s1ish_kernel()	dsb(ish)
 #define kpkeys_is_shadow_stack(value)	false
 

@@ -16,6 +16,7 @@ struct page;
 #ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
 bool live_split_init(void);
 bool live_split_needs_pages(void);
+bool live_split_is_used(void);
 void live_split_check_cpu(void);
 void live_split_finish_boot(void);
 int live_split_at_edges(unsigned long addr, unsigned long end, gfp_t gfp);
@@ -25,8 +26,14 @@ bool live_split_kfence_pool(void);
 #else
 static inline bool live_split_init(void) { return can_set_direct_map(); }
 static inline bool live_split_needs_pages(void) { return can_set_direct_map(); }
+static inline bool live_split_is_used(void) { return false; }
 static inline void live_split_check_cpu(void) { }
 static inline void live_split_finish_boot(void) { }
+static inline int live_split_at_edges(unsigned long addr, unsigned long end, gfp_t gfp)
+{
+	return 0;
+}
+
 static inline int live_split_to_pages(unsigned long addr, unsigned long end)
 {
 	return 0;
