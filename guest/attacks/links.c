@@ -218,7 +218,9 @@ static bool make_table(struct twice *twice)
 	return true;
 }
 
-/* The real deposit stays behind it in the list. */
+#define GRACE_PERIOD	200000	/* microseconds, for one of RCU */
+
+/* The real deposit stays behind it in the list. Newer kernels free tables late. */
 static int free_as_deposit(const struct huge *huge, const struct twice *twice)
 {
 	int err = link_two(twice->page, huge->deposit);
@@ -226,6 +228,8 @@ static int free_as_deposit(const struct huge *huge, const struct twice *twice)
 	err = err ?: link_two(huge->deposit, twice->page);
 	err = err ?: kwrite64(huge->field, twice->page);
 	madvise((void *)huge->at, PMD_SIZE, MADV_DONTNEED);
+	if (is_since(7, 3))
+		usleep(GRACE_PERIOD);
 	(void)twice->as_tables[HOLE * PMD_SIZE];
 	return err;
 }

@@ -16,6 +16,7 @@
 #ifdef __x86_64__
 #define HEADER		0x0c	/* trampoline_header of struct real_mode_header */
 #define ROOT		0x14	/* trampoline_pgd in there */
+#define LOCK		0x18	/* trampoline_lock */
 #define STACK_END	0x2010	/* of the trampoline, from its root on */
 #define CODE		0x10	/* segments of the trampoline's GDT */
 #define DATA		0x18
@@ -57,7 +58,7 @@ static int store_by_start(const void *how, uint64_t slot, uint64_t value)
 
 	(void)how;
 	/* Nobody gave the lock back. */
-	if (kwrite(kread64(ksymbol("trampoline_lock")), &unlocked, sizeof(unlocked)) ||
+	if (kwrite(real_mode(LOCK), &unlocked, sizeof(unlocked)) ||
 	    kwrite(stack, &frame, sizeof(frame)) ||
 	    store_constant(header, ksymbol("restore_regs_and_return_to_kernel")))
 		return -1;

@@ -31,7 +31,7 @@
 #define BLOCK_SIZE	24
 
 /* The other CPU's count of preemption, whose bits for NMIs debug exceptions set, too. */
-#define IN_NMI		0xf00000
+#define IN_NMI		(is_since(7, 3) ? 0xf0000000 : 0xf00000)
 #define TSS_IST_DB	(36 + 2 * 8)
 
 static struct kernel_page block;

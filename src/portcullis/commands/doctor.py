@@ -115,8 +115,8 @@ def _newer(workspace: Workspace, kernel: str) -> Check:
     """A kernel that only --kernel asks for."""
     name, folder = f"kernel source {kernel}", newer_folder(workspace, kernel)
     if folder.is_dir():
-        return Check(name, "ok", f"{kernel_version(folder)}; x86-64 only")
-    return Check(name, "optional", f"./portcullis fetch --kernel {kernel}, from {SUITES[kernel]}; x86-64 only")
+        return Check(name, "ok", str(kernel_version(folder)))
+    return Check(name, "optional", f"./portcullis fetch --kernel {kernel}, from {SUITES[kernel]}")
 
 
 def _disk(workspace: Workspace) -> Check:
