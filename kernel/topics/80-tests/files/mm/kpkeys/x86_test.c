@@ -108,7 +108,7 @@ static void test_no_start_by_number(struct kunit *test)
 /* A hypervisor writes there, past all keys. */
 static void test_no_address_for_the_host(struct kunit *test)
 {
-	static const u32 numbers[] = { 0x11, 0x12, 0x4b564d00, 0x4b564d04, 0x40000001,
+	static const u32 numbers[] = { 0x11, 0x12, 0x4b564d00, 0x4b564d04, 0x40000000, 0x40000001,
 				       0x40000021, 0x40000073, 0x40000083, 0x40001082 };
 	u64 keyed = __pa_symbol(&kpkeys_state), ordinary = virt_to_phys(test);
 	unsigned int i;

@@ -10,8 +10,12 @@
 #include <asm/kpkeys_msr.h>
 #include <asm/msr.h>
 
-/* What KVM writes is no longer, and may begin anywhere in a page. */
-#define MOST_WRITTEN	64
+/*
+ * What KVM writes at an address that may be anywhere in a page is no longer. Longer
+ * things are aligned.
+ */
+#define MOST_WRITTEN	32
+#define HYPERV_CALLS	0x40000001
 
 /* A CPU has its own since it started, but while it wakes: a selector takes it. */
 static bool is_other_base(u64 base)
@@ -22,17 +26,19 @@ static bool is_other_base(u64 base)
 }
 
 /* Hyper-V's page of calls is run, like a module. */
-static bool is_keyed(u64 phys)
+static bool may_be_written(u32 msr, u64 phys)
 {
 	enum kpkeys_frame frame = kpkeys_frame(PHYS_PFN(phys));
 
-	return frame != KPKEYS_FRAME_ORDINARY && frame != KPKEYS_FRAME_MODULE;
+	return frame == KPKEYS_FRAME_ORDINARY ||
+	       (msr == HYPERV_CALLS && frame == KPKEYS_FRAME_MODULE);
 }
 
-static bool names_keyed_page(u64 value)
+static bool names_keyed_page(u32 msr, u64 value)
 {
 	return kpkeys_pgtables_enabled() &&
-	       (is_keyed(value) || is_keyed(value + MOST_WRITTEN - 1));
+	       !(may_be_written(msr, value) &&
+		 may_be_written(msr, value + MOST_WRITTEN - 1));
 }
 
 /**
@@ -51,7 +57,7 @@ bool __kpkeys_refuse_msr(u32 msr, u64 value)
 		return is_other_base(value) &&
 		       kpkeys_refuse("write", "the base register", NULL, NULL);
 	if (kpkeys_msr_names_page(msr))
-		return names_keyed_page(value) &&
+		return names_keyed_page(msr, value) &&
 		       kpkeys_refuse("write", "a register of addresses", NULL, NULL);
 	if (msr == MSR_IA32_HW_FEEDBACK_PTR)
 		return kpkeys_pgtables_enabled() &&

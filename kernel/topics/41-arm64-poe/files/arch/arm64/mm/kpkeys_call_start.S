@@ -12,7 +12,8 @@
  * from constants, and no interrupt puts it on a stack before the call.
  *
  * x0: PSCI's CPU_ON, CPU_SUSPEND or SYSTEM_SUSPEND; x1: which CPU, or how deep it
- * sleeps; x2: by HVC rather than SMC. Returns what the firmware does.
+ * sleeps; x2: by HVC rather than SMC. Returns what the firmware does, or that there
+ * is no such call: x0 may have been on a stack, too.
  */
 SYM_FUNC_START(kpkeys_call_start)
 	stp	x29, x30, [sp, #-32]!
@@ -21,23 +22,32 @@ SYM_FUNC_START(kpkeys_call_start)
 	mrs	x19, daif
 	msr	daifset, #0xf
 	mov	w9, w2
+	mov	x10, x0
+	mov_q	x0, PSCI_0_2_FN64_CPU_ON
 	adr_l	x2, secondary_entry
-	adr_l	x3, cpu_resume
-	mov_q	x4, PSCI_0_2_FN64_CPU_ON
-	cmp	x0, x4
-	csel	x2, x2, x3, eq
-	ldr_l	x3, kimage_voffset
+	cmp	x10, x0
+	b.eq	1f
+	mov_q	x0, PSCI_0_2_FN64_CPU_SUSPEND
+	adr_l	x2, cpu_resume
+	cmp	x10, x0
+	b.eq	1f
+	mov_q	x0, PSCI_1_0_FN64_SYSTEM_SUSPEND
+	cmp	x10, x0
+	mov	x0, #PSCI_RET_NOT_SUPPORTED
+	b.ne	3f
+	mov	x0, x10
+1:	ldr_l	x3, kimage_voffset
 	sub	x2, x2, x3
-	/* It takes the place first. */
+	/* Which takes the place first. */
 	mov_q	x4, PSCI_1_0_FN64_SYSTEM_SUSPEND
 	cmp	x0, x4
 	csel	x1, x2, x1, eq
 	mov	x3, xzr
-	cbnz	w9, 1f
+	cbnz	w9, 2f
 	smc	#0
-	b	2f
-1:	hvc	#0
-2:	msr	daif, x19
+	b	3f
+2:	hvc	#0
+3:	msr	daif, x19
 	ldr	x19, [sp, #16]
 	ldp	x29, x30, [sp], #32
 	ret

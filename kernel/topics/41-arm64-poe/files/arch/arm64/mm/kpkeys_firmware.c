@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where the firmware starts CPUs: without page tables. */
+#include <linux/compiler_types.h>
 #include <linux/export.h>
 #include <linux/kpkeys.h>
 #include <linux/kpkeys_arch.h>
@@ -13,8 +14,10 @@ asmlinkage bool kpkeys_refuse_call(void);
 /**
  * kpkeys_calls_start - does kpkeys_call_start() make a call?
  * @number: of the call
+ *
+ * Also for a CPU that is about to sleep, when RCU does not watch it.
  */
-bool kpkeys_calls_start(unsigned long number)
+noinstr bool kpkeys_calls_start(unsigned long number)
 {
 	return kpkeys_pgtables_enabled() &&
 	       (number == PSCI_0_2_FN64_CPU_ON || number == PSCI_0_2_FN64_CPU_SUSPEND ||
@@ -32,12 +35,12 @@ asmlinkage bool kpkeys_refuse_call(void)
  * kpkeys_refuse_number - may a call not be made whose number is data?
  * @number: of the call
  *
- * For whoever calls in line. All of PSCI is its driver's.
+ * For whoever calls in line. All of PSCI is its driver's, and all of SDEI.
  */
 bool kpkeys_refuse_number(unsigned long number)
 {
 	u32 index = (number & ~PSCI_0_2_64BIT) - PSCI_0_2_FN_BASE;
 
-	return index <= 0x1f && kpkeys_refuse_call();
+	return index <= 0x3f && kpkeys_refuse_call();
 }
 EXPORT_SYMBOL_GPL(kpkeys_refuse_number);

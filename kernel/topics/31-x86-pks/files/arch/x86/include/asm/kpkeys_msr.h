@@ -18,17 +18,18 @@ static __always_inline bool kpkeys_msr_starts_cpus(u32 msr)
 
 /*
  * A hypervisor writes to the page that it names: KVM the time, what it stole, and
- * what else it says; Hyper-V has a page of its own there.
+ * what else it says; Hyper-V has a page of its own there, and Xen writes its calls.
  */
 static __always_inline bool kpkeys_msr_names_page(u32 msr)
 {
 	switch (msr) {
 	case 0x11 ... 0x12:
 	case 0x4b564d00 ... 0x4b564d04:
-	case 0x40000001:
+	case 0x40000000 ... 0x40000001:
 	case 0x40000021:
 	case 0x40000073:
 	case 0x40000082 ... 0x40000083:
+	case 0x40000200:
 	case 0x40001082 ... 0x40001083:
 		return true;
 	default:

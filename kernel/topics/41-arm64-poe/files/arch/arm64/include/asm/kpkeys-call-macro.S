@@ -7,6 +7,11 @@
 
 #include <asm/assembler.h>
 
+/* What runs at EL2 for KVM has a copy of these calls, and no such function. */
+#if defined(CONFIG_KPKEYS_HARDENED_PGTABLES) && !defined(__KVM_NVHE_HYPERVISOR__)
+#define KPKEYS_ASKS_CALLS	1
+#endif
+
 /* Each has a place where a CPU starts; by bits, from the first number on. */
 #define KPKEYS_PSCI_STARTS	(1 << 0x1 | 1 << 0x3 | 1 << 0xc | 1 << 0xe)
 #define KPKEYS_PSCI_LAST	0x1f
@@ -17,7 +22,7 @@
 	 * kpkeys_call_start() does that, and does not come here. Changes x9 and x10.
 	 */
 	.macro	kpkeys_ask_call
-#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+#ifdef KPKEYS_ASKS_CALLS
 	bic	w9, w0, #PSCI_0_2_64BIT
 	mov_q	x10, PSCI_0_2_FN_BASE
 	sub	w9, w9, w10
@@ -47,7 +52,7 @@
 
 	/* Firmware says the same of a number that it does not know. */
 	.macro	kpkeys_call instr
-#ifdef CONFIG_KPKEYS_HARDENED_PGTABLES
+#ifdef KPKEYS_ASKS_CALLS
 	cmp	x0, #KPKEYS_NO_CALL
 	b.eq	.Lcalled\@
 #endif
