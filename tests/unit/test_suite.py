@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How boots are judged, what is printed of tests, and mutation."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,24 @@ def test_each_hook_has_a_row():
     noted = (ROOT / "docs/mutation.md").read_text()
     hooks = [hook for topic in topics for hook in topic.hooks if not hook.untested]
     assert [hook.id for hook in hooks if f"| {hook.id} " not in noted] == []
+
+
+@pytest.mark.parametrize("arch", ["x86", "arm64"])
+def test_the_hooks_of_the_newest_kernel_are_counted(arch):
+    topics = read_topics(Workspace(ROOT, ROOT))
+    old, new = (
+        {hook.id: hook for topic in choose_topics(topics, version, Selection(arch)) for hook in topic.hooks}
+        for version in (KernelVersion(6, 12), KernelVersion(7, 3))
+    )
+    shared = [name for name in old if new.get(name) is old[name]]
+    own = len(old.keys() & new.keys()) - len(shared)
+    hunks = [
+        sum(line.startswith("@@") for hook in each.values() for line in hook.diff.split("\n")) for each in (old, new)
+    ]
+    text = " ".join((ROOT / "docs/porting.md").read_text().split())
+    assert f"Of the {len(old)} hooks of 6.12 that {arch.replace('x86', 'x86-64')} takes, {own} " in text
+    assert f"{len(shared)} serve both." in text
+    assert re.search(rf"{hunks[0]}( hunks on 6.12)? and {hunks[1]} ?", text)
 
 
 def test_hooks_and_topics_are_dropped_by_a_part_of_their_names():
