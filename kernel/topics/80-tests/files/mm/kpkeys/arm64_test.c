@@ -178,6 +178,9 @@ static void test_no_start_by_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, call_by_struct(PSCI_0_2_FN64_CPU_ON), SMCCC_RET_NOT_SUPPORTED);
 	KUNIT_EXPECT_TRUE(test, kpkeys_refuse_number(PSCI_0_2_FN64_CPU_ON));
 	KUNIT_EXPECT_EQ(test, kpkeys_test_violations(), before + 5);
+	KUNIT_EXPECT_EQ(test, (s64)kpkeys_call_start(PSCI_0_2_FN_CPU_ON, 0,
+						     !is_hyp_mode_available()),
+			PSCI_RET_NOT_SUPPORTED);
 	KUNIT_EXPECT_GT(test, call(PSCI_0_2_FN_PSCI_VERSION), 0);
 	KUNIT_EXPECT_GT(test, call_by_struct(PSCI_0_2_FN_PSCI_VERSION), 0);
 	KUNIT_EXPECT_FALSE(test, kpkeys_refuse_number(ARM_SMCCC_VERSION_FUNC_ID));

@@ -23,6 +23,7 @@ SYM_FUNC_START(kpkeys_call_start)
 	msr	daifset, #0xf
 	mov	w9, w2
 	mov	x10, x0
+	ldr_l	x11, kimage_voffset
 	mov_q	x0, PSCI_0_2_FN64_CPU_ON
 	adr_l	x2, secondary_entry
 	cmp	x10, x0
@@ -33,21 +34,18 @@ SYM_FUNC_START(kpkeys_call_start)
 	b.eq	1f
 	mov_q	x0, PSCI_1_0_FN64_SYSTEM_SUSPEND
 	cmp	x10, x0
-	mov	x0, #PSCI_RET_NOT_SUPPORTED
 	b.ne	3f
-	mov	x0, x10
-1:	ldr_l	x3, kimage_voffset
-	sub	x2, x2, x3
-	/* Which takes the place first. */
-	mov_q	x4, PSCI_1_0_FN64_SYSTEM_SUSPEND
-	cmp	x0, x4
-	csel	x1, x2, x1, eq
+	/* It takes the place first. */
+	sub	x1, x2, x11
+1:	sub	x2, x2, x11
 	mov	x3, xzr
 	cbnz	w9, 2f
 	smc	#0
-	b	3f
+	b	4f
 2:	hvc	#0
-3:	msr	daif, x19
+	b	4f
+3:	mov	x0, #PSCI_RET_NOT_SUPPORTED
+4:	msr	daif, x19
 	ldr	x19, [sp, #16]
 	ldp	x29, x30, [sp], #32
 	ret
