@@ -63,23 +63,22 @@ def run(workspace: Workspace, options: argparse.Namespace) -> int:
 def _sections(options: argparse.Namespace) -> int:
     try:
         from portcullis.core.elf import Image
-        from portcullis.core.sections.audit import audit, lane_of, list_of
+        from portcullis.core.sections.audit import audit, list_of
         from portcullis.core.sections.report import as_json, proposal, rows
     except ImportError as error:
         raise ToolError(f"the Python package {error.name} is not there", "run it by ./portcullis audit") from error
     try:
         image = Image(options.vmlinux.read_bytes())
         listing = list_of(image.machine)
-        lane = lane_of(image, options.lane)
         found = audit(image, options.lane, listing)
     except (OSError, ValueError) as error:
         raise ToolError(f"{options.vmlinux}: {error}") from error
     if options.json:
         print_json(as_json(found))
     elif options.propose:
-        print_line(proposal(listing, lane, found))
+        print_line(proposal(listing, found.lane, found))
     else:
-        table("", ("function", "open", "stores", "calls", "leads to", "known as"), rows(listing, lane, found))
+        table("", ("function", "open", "stores", "calls", "leads to", "known as"), rows(listing, found.lane, found))
         for line in (*found.problems, *(f"note: {line}" for line in found.slack), found.summary):
             print_line(line)
     return 1 if found.problems else 0

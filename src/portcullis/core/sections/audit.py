@@ -25,7 +25,10 @@ _NEWER = ((7, 3),)  # versions whose sections the list tells apart, in order
 
 @dataclass(frozen=True)
 class Audit:
-    """What was found in a kernel; `problems` is empty when all is as the list says, `slack` has bounds to lower."""
+    """What was found in a kernel; `problems` is empty when all is as the list says, `slack` has bounds to lower.
+
+    `lane` is the name that the list has for its lane.
+    """
 
     findings: Mapping[str, Finding]
     helpers: Mapping[str, Finding]
@@ -35,6 +38,7 @@ class Audit:
     boot: int  # functions that do and that boot frees
     not_closed: int  # sections that are known not to be closed
     reached: frozenset[str]  # functions that calls of sections lead to
+    lane: str
 
     @property
     def summary(self) -> str:
@@ -93,6 +97,7 @@ def audit(image: Image, lane: str, listing: Listing | None = None) -> Audit:
         len(proof.boot),
         len(open_rows & findings.keys()),
         frozenset().union(*(finding.reach.functions for finding in findings.values())),
+        lane,
     )
 
 
