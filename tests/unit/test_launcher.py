@@ -154,3 +154,8 @@ def test_only_the_audit_of_sources_needs_coccinelle(machine, action, wanted):
     done = machine("audit", action, "x", "--no-install")
     assert done.returncode == 2 and (" coccinelle" in done.stderr) == wanted
     assert wanted or re.search(r"environment \S+-audit is missing", done.stderr)
+
+
+@pytest.mark.parametrize(("arch", "wanted"), [("x86", False), ("arm64", True)])
+def test_only_a_root_of_another_architecture_needs_its_programs(machine, arch, wanted):
+    assert ("missing: arch-test" in machine("vm", "--arch", arch).stderr) is wanted

@@ -35,7 +35,7 @@ from portcullis.errors import ToolError
 from portcullis.host.builder import BUILT_STAMP, Builder, BuildOptions, Built
 from portcullis.host.flavour import flavour_config
 from portcullis.host.installing import Installation
-from portcullis.host.process import Commands
+from portcullis.host.process import Commands, Finished
 from portcullis.host.userland import PACKAGES, UserLand, further_disks
 from portcullis.host.vm import RESET_TIME, Boot, VirtualMachine
 from portcullis.host.workspace import Workspace
@@ -474,3 +474,17 @@ def test_no_room_for_a_disk(workspace, monkeypatch):
     monkeypatch.setattr("portcullis.host.userland.free_mib", lambda _: 10)
     with pytest.raises(ToolError, match="10 MiB are free"):
         UserLand(workspace, Commands(), "trixie", "x86").make()
+
+
+@pytest.mark.parametrize(("machine", "runs"), [("x86_64", False), ("x86_64", True), ("aarch64", False)])
+def test_a_root_of_another_architecture_needs_a_machine_that_runs_its_programs(workspace, monkeypatch, machine, runs):
+    asked, made = [], []
+    monkeypatch.setattr("portcullis.host.userland.platform.machine", lambda: machine)
+    monkeypatch.setattr("portcullis.host.userland.free_mib", lambda _: 9999)
+    monkeypatch.setattr(Commands, "capture", lambda self, words: asked.append(words) or Finished(int(not runs), ""))
+    monkeypatch.setattr(UserLand, "_run", lambda self, words, what: made.append(words[0]) or 1 / 0)
+    land = UserLand(workspace, Commands(), "trixie", "arm64")
+    foreign = machine == "x86_64"
+    with pytest.raises(ToolError if foreign and not runs else ZeroDivisionError):
+        land.make()
+    assert asked == [["arch-test", "arm64"]] * foreign and bool(made) is (runs or not foreign)

@@ -26,7 +26,7 @@ from portcullis.host.workspace import Workspace, free_mib
 
 PACKAGES = Path(__file__).parents[1] / "data" / "debian-packages.txt"
 OPTIONAL_GROUPS = {
-    *("test", "deb", "cocci", "kselftests", "emulator", "cross", "bochs", "browser"),
+    *("test", "deb", "cocci", "kselftests", "emulator", "cross", "foreign", "bochs", "browser"),
     *("jit", "jitdeb", "luajit", "pcre2"),
 }
 NEEDED_DISK_MIB = 6000

@@ -3,6 +3,7 @@
 
 import hashlib
 import os
+import platform
 import shutil
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from portcullis.core.arches import ARCHES
+from portcullis.core.arches import ARCHES, arch_name
 from portcullis.core.packages import listed_names
 from portcullis.errors import ToolError
 from portcullis.host.builder import Built
@@ -75,6 +76,7 @@ class UserLand:
                 f"a machine needs {NEEDED_MIB} MiB, {free_mib(self.folder)} MiB are free under {self.folder}",
                 "free some space or choose another place with --cache DIR",
             )
+        self._look_at_arch()
         partial = self.folder / "partial.tar"
         words = ["mmdebstrap", "--variant=minbase", f"--architectures={self.arch.debian}", "--include", ",".join(names)]
         self.log.unlink(missing_ok=True)
@@ -82,6 +84,16 @@ class UserLand:
             self._run([*words, self.release, partial], f"making a root of Debian {self.release}")
         if not self.commands.dry_run:
             partial.replace(self.folder / "root.tar")
+
+    def _look_at_arch(self) -> None:
+        """Packages of another architecture run programs of their own while they are installed."""
+        if self.commands.dry_run or arch_name(platform.machine()) == self.arch.name:
+            return
+        if self.commands.capture(["arch-test", self.arch.debian]).status:
+            raise ToolError(
+                f"this machine does not run programs of {self.arch.debian}, as making the root needs",
+                "as root: mount -t binfmt_misc none /proc/sys/fs/binfmt_misc; /usr/lib/systemd/systemd-binfmt",
+            )
 
     def _make_disk(self, own: Path) -> None:
         root, partial = self.folder / "root", self.folder / "partial.img"
