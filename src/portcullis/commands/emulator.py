@@ -2,8 +2,8 @@
 """Builds and tests the emulator for arm64: QEMU 10.0 with permission overlays (POE).
 
 `build` takes Debian's source of QEMU through this machine's apt (its configuration is not changed), applies the
-patches in emulator/ and builds the virt board. `test` runs bare-metal programs and Linux' own tests on it; with
---emulator on another one.
+patches in emulator/ and builds two programs: one for the virt board of arm64, one for the PC. `test` runs bare-metal
+programs and Linux' own tests on the first one; with --emulator on another one.
 
 examples:
   ./portcullis emulator build
