@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Test cases of arm64 kernels other than the default one. All are long."""
 
-from kit.case import NO_WX, STRESS_TIME, Case, boot, cases, kunit
+from kit.case import NO_WX, STRESS_TIME, Case, also_newest, boot, cases, kunit
 from kit.machinery import Machinery
 from kit.row import Row
 
@@ -26,8 +26,9 @@ ARM64_KERNELS = (
     _boot("kasan", "check", "KASAN kernel boots clean", memory=2048, timeout=400.0),
     _boot("kasan", "stress", "stress on the KASAN kernel", memory=2048, timeout=1800.0),
 )
+NEWEST = ("64k-kunit", "64k-stress", "debug-check", "debug-stress", "kasan-check", "kasan-stress")
 
 
-@cases(*ARM64_KERNELS)
+@cases(*also_newest(ARM64_KERNELS, *(f"arm64-{name}" for name in NEWEST)))
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
     machinery.assert_boots(case, row)

@@ -79,8 +79,9 @@ WP_LANES = (
     _stress("kasan-stress", "stress on the KASAN kernel", lane="kasan", memory=2048, timeout=1800.0, long=True),
 )
 NEWEST = ("wp-boot-enforce", "wp-kunit", "wp-stress-enforce")
+NEWEST_LANES = ("wp-debug-xen-check", "wp-debug-xen-stress", "wp-kasan-check")
 
 
-@cases(*also_newest(WP, *NEWEST), *WP_LANES)
+@cases(*also_newest(WP, *NEWEST), *also_newest(WP_LANES, *NEWEST_LANES))
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
     machinery.assert_boots(case, row)

@@ -101,8 +101,9 @@ LANES = (
     ),
 )
 NEWEST = ("boot-enforce", "kunit", "stress-enforce", "stress-audit", "boot-pti", "boot-efi", "off-kunit")
+NEWEST_LANES = ("debug-xen-check", "debug-xen-kunit", "debug-xen-stress", "kasan-check", "kasan-stress")
 
 
-@cases(*also_newest((*BOOTS, *OFF), *NEWEST), *LEAST, *LANES)
+@cases(*also_newest((*BOOTS, *OFF), *NEWEST), *LEAST, *also_newest(LANES, *NEWEST_LANES))
 def test_boot(case: Case, machinery: Machinery, row: Row) -> None:
     machinery.assert_boots(case, row)
