@@ -122,6 +122,8 @@ def test_helpers_have_rows_of_their_own():
         ('[[sections]]\nfunctions = ["f"]', "either why or not-closed"),
         ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nnot-closed = "y"', "either why or not-closed"),
         ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nstore = []', "has store"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nstores = ["stack", "atomic"]', "may have waited there"),
+        ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\nstores = ["stack"]\npointers = 1', "may have waited there"),
         ('[[sections]]\nfunctions = ["f", "f"]\nwhy = "x"', "more than one row"),
         ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls = ["g"]\ncalls-why = "x"', "calls of no helper: g"),
         ('[[sections]]\nfunctions = ["f"]\nwhy = "x"\ncalls = ["g"]', "the row of f has calls and no calls-why"),

@@ -4,7 +4,8 @@
 A row names functions, says why their sections are harmless or that they are not closed, and bounds them: by the names
 of what they call, by kinds of stores, by how many instructions store through a pointer, and by how many functions
 their calls lead to. Bounds may be kept below, not exceeded. A section calls nothing: what a call saves on the stack
-can be changed there. A row that names calls says why it cannot do without. What such a harmless section calls is a
+can be changed there. A row that names calls says why it cannot do without. Nor does a section that uses the stack
+store through a pointer, which may have waited there. What such a harmless section calls is a
 helper: a function with a row of its own, of which all code is taken to run with the gate open. docs/testing.md says
 how to add a row.
 """
@@ -17,7 +18,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from portcullis.core.sections.graph import Reach
-from portcullis.core.sections.machine import POINTER_KINDS
+from portcullis.core.sections.machine import POINTER_KINDS, STACK
 from portcullis.core.sections.proof import Section
 
 _NUMBERS = ("pointers", "reach")
@@ -134,6 +135,9 @@ def _row(data: Mapping[str, Any]) -> Row:
         raise ValueError(f"{where} has {', '.join(sorted(unknown)) or 'nothing to say'}")
     if bool(data.get("why")) == bool(data.get("not-closed")):
         raise ValueError(f"{where} must have either why or not-closed")
+    through = set(POINTER_KINDS).intersection(data.get("stores", ()))
+    if STACK in data.get("stores", ()) and data.get("why") and (through or data.get("pointers")):
+        raise ValueError(f"{where} has the stack and stores through pointers, which may have waited there")
     return Row(
         functions,
         why=data.get("why", ""),

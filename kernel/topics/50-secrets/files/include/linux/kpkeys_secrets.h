@@ -145,6 +145,14 @@ static inline void kpkeys_secret_free(unsigned int slot, const void *owner) { }
 
 #endif /* CONFIG_KPKEYS_SECRETS */
 
+/*
+ * A loop over words of a secret, unrolled: it has no pointer then, which might wait on
+ * the stack, and be changed there, while the gate is open.
+ */
+#define kpkeys_for_each_word(i, nr)					\
+	_Pragma("GCC unroll 16")					\
+	for ((i) = 0; (i) < (nr); (i)++)
+
 /**
  * kpkeys_read_cpu_secret - read words of this CPU's secret
  * @to: where they go
@@ -157,7 +165,7 @@ static inline void kpkeys_secret_free(unsigned int slot, const void *owner) { }
 	do {								\
 		unsigned int __i;					\
 									\
-		for (__i = 0; __i < ARRAY_SIZE(words); __i++)		\
+		kpkeys_for_each_word(__i, ARRAY_SIZE(words))		\
 			(to)[__i] = raw_cpu_read((words)[__i]);		\
 	} while (0)
 
@@ -170,7 +178,7 @@ static inline void kpkeys_secret_free(unsigned int slot, const void *owner) { }
 	do {								\
 		unsigned int __i;					\
 									\
-		for (__i = 0; __i < ARRAY_SIZE(words); __i++)		\
+		kpkeys_for_each_word(__i, ARRAY_SIZE(words))		\
 			raw_cpu_write((words)[__i], (from)[__i]);	\
 	} while (0)
 

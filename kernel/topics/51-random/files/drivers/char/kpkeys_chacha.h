@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * One block of ChaCha20 with the gate open. In line: what a call saves on the
- * stack, its way back above all, could be changed there by another CPU.
+ * stack, its way back above all, could be changed there by another CPU. So could
+ * the pointer of a loop: loops are unrolled, and each word has a fixed place.
  */
 #ifndef _DRIVERS_CHAR_KPKEYS_CHACHA_H
 #define _DRIVERS_CHAR_KPKEYS_CHACHA_H
 
 #include <linux/bitops.h>
 #include <linux/compiler.h>
+#include <linux/kpkeys_secrets.h>
 #include <linux/types.h>
 #include <asm/byteorder.h>
 #include <crypto/chacha.h>
@@ -64,13 +66,13 @@ static __always_inline void kpkeys_chacha20(u32 *state, struct kpkeys_block *blo
 	u32 *x = block->x;
 	unsigned int i;
 
-	for (i = 0; i < CHACHA_WORDS; i++)
+	kpkeys_for_each_word(i, CHACHA_WORDS)
 		WRITE_ONCE(x[i], state[i]);
 	chacha_rounds(x);
-	for (i = 0; i < CHACHA_WORDS; i++)
+	kpkeys_for_each_word(i, CHACHA_WORDS)
 		WRITE_ONCE(block->words[i], (__force u32)cpu_to_le32(x[i] + state[i]));
 	/* It has the key's words, and outlives the section otherwise. */
-	for (i = 0; i < CHACHA_WORDS; i++)
+	kpkeys_for_each_word(i, CHACHA_WORDS)
 		WRITE_ONCE(x[i], 0);
 	state[12]++;
 }
@@ -79,14 +81,16 @@ static __always_inline void kpkeys_copy_key(u32 *to, const u32 *from)
 {
 	unsigned int i;
 
-	for (i = 0; i < CHACHA_KEY_SIZE / sizeof(u32); i++)
+	kpkeys_for_each_word(i, CHACHA_KEY_SIZE / sizeof(u32))
 		WRITE_ONCE(to[i], from[i]);
 }
 
 static __always_inline void kpkeys_erase(u32 *words, unsigned int nr)
 {
-	for (; nr; nr--)
-		WRITE_ONCE(*words++, 0);
+	unsigned int i;
+
+	kpkeys_for_each_word(i, nr)
+		WRITE_ONCE(words[i], 0);
 }
 
 #endif /* _DRIVERS_CHAR_KPKEYS_CHACHA_H */
