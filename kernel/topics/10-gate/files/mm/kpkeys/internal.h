@@ -63,7 +63,8 @@ struct kpkeys_region;
 
 /**
  * struct kpkeys_arrivals - pages that are about to get another use
- * @block: the first frame of each block, and how many there are
+ * @block: the first frame of each block, how many there are, and of what is used once
+ *	only the first one that nobody uses yet
  * @nr: blocks
  * @start: first frame of all
  * @end: behind the last one
@@ -85,6 +86,7 @@ struct kpkeys_arrivals {
 	struct {
 		unsigned long	pfn;
 		unsigned long	nr;
+		unsigned long	unused;
 	}			block[KPKEYS_MAX_ARRIVALS];
 	unsigned int		nr;
 	unsigned long		start, end;
@@ -181,6 +183,7 @@ const char *kpkeys_level_name(int level);
 
 /* keying.c */
 int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey, bool alias);
+int kpkeys_key_new_noflush(void *addr, unsigned int nr, int pkey);
 void kpkeys_key_boot_tables(void);
 void kpkeys_key_static(void *addr, size_t size, int pkey,
 		       unsigned long *count);
@@ -196,7 +199,7 @@ bool kpkeys_area_is(unsigned long offset, u64 id);
 /* frames.c */
 void kpkeys_frames_init(void);
 int kpkeys_frames_add(unsigned long pfn, unsigned long end);
-void kpkeys_frames_sync(void *addr, unsigned long nr);
+void kpkeys_frames_sync(void *addr, unsigned long nr, bool are_new);
 bool kpkeys_frames_refuse_key(void *addr, unsigned long nr, int pkey);
 bool kpkeys_frames_leave(void *addr, unsigned long nr);
 const char *kpkeys_frame_name(unsigned long pfn);

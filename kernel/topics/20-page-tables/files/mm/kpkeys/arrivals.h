@@ -143,14 +143,13 @@ static __always_inline bool kpkeys_has_arrived(const void *addr, unsigned int nr
 }
 
 /**
- * kpkeys_are_new - does the table of frames have pages as what a key makes them?
+ * kpkeys_are_new - have pages got their key, and does nobody use them yet?
  * @addr: the first one
  * @nr: how many
  * @pkey: KPKEYS_PKEY_*
  *
- * Of tables: as those that are not used yet. Ask this inside the guard that first
- * believes what is in them: the address waited in ordinary memory while TLBs were
- * flushed.
+ * By the table of frames. Ask this inside the guard that first believes what is in
+ * them: the address waited in ordinary memory while TLBs were flushed.
  *
  * Return: true; before there is a table of frames always.
  */
@@ -161,9 +160,37 @@ static __always_inline bool kpkeys_are_new(const void *addr, unsigned int nr, in
 	if (kpkeys_frames.nr && offset_in_page(addr))
 		return false;
 	for (; kpkeys_frames.nr && nr; nr--, pfn++)
-		if (kpkeys_frame_byte(pfn) != kpkeys_frame_of_key(pkey))
+		if (kpkeys_frame_byte(pfn) != kpkeys_new_frame(pkey))
 			return false;
 	return true;
+}
+
+/**
+ * kpkeys_use_arrival - use pages that have arrived, once
+ * @addr: the first one
+ * @nr: how many
+ * @pkey: KPKEYS_PKEY_*; not that of page tables, which the pool hands out one by one
+ *
+ * In the section that first writes to them. Parts of a block are used in order.
+ *
+ * Return: false if they are something else, or somebody uses one of them.
+ */
+static __always_inline bool kpkeys_use_arrival(const void *addr, unsigned int nr, int pkey)
+{
+	unsigned long pfn = kpkeys_linear_pfn(addr), unused;
+	unsigned int page;
+	int i;
+
+	if (!kpkeys_frames.nr)
+		return true;
+	for (page = 0; page < nr; page++)
+		if (kpkeys_frame_byte(pfn + page) != kpkeys_frame_of_key(pkey))
+			return false;
+	i = find_arrival(pfn, nr);
+	if (i < 0)
+		return false;
+	unused = READ_ONCE(arrivals()->block[i].unused);
+	return pfn >= unused && try_cmpxchg(&arrivals()->block[i].unused, &unused, pfn + nr);
 }
 
 /* Goes on behind all that the entry maps. */

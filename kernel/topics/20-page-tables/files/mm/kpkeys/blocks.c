@@ -97,7 +97,7 @@ void kpkeys_block_free(void *addr, unsigned int nr)
  */
 int kpkeys_block_key(void *addr, unsigned int order, int pkey)
 {
-	int ret = kpkeys_set_pkey_noflush(addr, 1U << order, pkey, false);
+	int ret = kpkeys_key_new_noflush(addr, 1U << order, pkey);
 
 	/* No page that was hidden ever shows itself again. */
 	if (ret && ret != -EPERM && pkey == KPKEYS_PKEY_PGTABLES)

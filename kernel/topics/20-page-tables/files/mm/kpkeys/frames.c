@@ -39,8 +39,7 @@ u8 *kpkeys_no_frames __ro_after_init;
 /* ---- what frames are ---- */
 
 /* What is entered stays what it is: where this is may have been a lie. */
-static noinline __flatten void enter_run(unsigned long pfn, unsigned long nr,
-					 enum kpkeys_frame frame)
+static noinline __flatten void enter_run(unsigned long pfn, unsigned long nr, u8 frame)
 {
 	unsigned long index, first;
 	u8 *frames;
@@ -50,7 +49,9 @@ static noinline __flatten void enter_run(unsigned long pfn, unsigned long nr,
 	kpkeys_reread(nr);
 	/* Nor text, nor a table that somebody could link: how it is linked is not said here. */
 	kpkeys_reread(frame);
-	frame &= KPKEYS_FRAME_KIND;
+	if (frame != (KPKEYS_FRAME_STATE | KPKEYS_FRAME_NEW) &&
+	    frame != (KPKEYS_FRAME_SECRET | KPKEYS_FRAME_NEW))
+		frame &= KPKEYS_FRAME_KIND;
 	index = pfn / KPKEYS_FRAMES_PER_PAGE;
 	first = pfn % KPKEYS_FRAMES_PER_PAGE;
 	if (index >= kpkeys_frames.nr || kpkeys_frames.page[index] == kpkeys_no_frames ||
@@ -61,7 +62,7 @@ static noinline __flatten void enter_run(unsigned long pfn, unsigned long nr,
 			*frames = frame;
 }
 
-static void set_frames(unsigned long pfn, unsigned long nr, enum kpkeys_frame frame)
+static void set_frames(unsigned long pfn, unsigned long nr, u8 frame)
 {
 	unsigned long run;
 
@@ -88,8 +89,9 @@ static noinline __flatten void enter_readonly(unsigned long pfn)
  * kpkeys_frames_sync - enter pages as what their keys say they are
  * @addr: in a kernel mapping
  * @nr: number of pages
+ * @are_new: and that nobody uses them yet
  */
-void kpkeys_frames_sync(void *addr, unsigned long nr)
+void kpkeys_frames_sync(void *addr, unsigned long nr, bool are_new)
 {
 	unsigned long start = (unsigned long)addr, run;
 	struct kpkeys_leaf leaf;
@@ -100,8 +102,8 @@ void kpkeys_frames_sync(void *addr, unsigned long nr)
 			continue;
 		run = (leaf.size - (start & (leaf.size - 1))) / PAGE_SIZE;
 		run = min(nr, run);
-		set_frames(PHYS_PFN(leaf.phys), run,
-			   kpkeys_frame_of_key(leaf.pkey));
+		set_frames(PHYS_PFN(leaf.phys), run, are_new ?
+			   kpkeys_new_frame(leaf.pkey) : kpkeys_frame_of_key(leaf.pkey));
 	}
 }
 
@@ -148,7 +150,7 @@ bool kpkeys_frames_leave(void *addr, unsigned long nr)
 	for (i = 0; i < nr && kpkeys_frames.nr; i++) {
 		if (leave(addr + i * PAGE_SIZE))
 			continue;
-		kpkeys_frames_sync(addr, i);
+		kpkeys_frames_sync(addr, i, false);
 		return false;
 	}
 	return true;
@@ -590,7 +592,7 @@ void __init kpkeys_frames_init(void)
 		if (kpkeys_frames_add(start, end))
 			panic("kpkeys: no memory for the table of frames");
 	for_each_mem_pfn_range(i, MAX_NUMNODES, &start, &end, NULL)
-		kpkeys_frames_sync(pfn_to_kaddr(start), end - start);
+		kpkeys_frames_sync(pfn_to_kaddr(start), end - start, false);
 	kpkeys_links_init();
 	keep_pages();
 }

@@ -20,6 +20,30 @@ static noinline void count_keying(void)
 	atomic64_inc(&kpkeys_state.keyings);
 }
 
+static int change_key(void *addr, unsigned int nr, int pkey, bool alias, bool are_new)
+{
+	unsigned long size = arch_kpkeys_mapping_size((unsigned long)addr);
+	int ret;
+
+	/* Which pages it is, lists of the page allocator said. */
+	if (pkey != KPKEYS_PKEY_DEFAULT && kpkeys_frames_refuse_key(addr, nr, pkey))
+		return -EPERM;
+	if (size > PAGE_SIZE * (unsigned long)nr)
+		kpkeys_event(&kpkeys_events.direct_map_splits);
+	/* What has a key is no ordinary page, and the other way round. */
+	if (pkey == KPKEYS_PKEY_DEFAULT && !kpkeys_frames_leave(addr, nr))
+		return -EBUSY;
+	ret = arch_kpkeys_set_pkey((unsigned long)addr, nr, pkey, alias);
+	if (ret || pkey != KPKEYS_PKEY_DEFAULT)
+		kpkeys_frames_sync(addr, nr, are_new);
+	if (pkey != KPKEYS_PKEY_DEFAULT)
+		count_keying();
+	if (!ret && pkey != KPKEYS_PKEY_DEFAULT)
+		atomic_long_add(nr, &kpkeys_events.pages_keyed);
+	trace_kpkeys_key(addr, nr, pkey, ret);
+	return ret;
+}
+
 /**
  * kpkeys_set_pkey_noflush - change the key of kernel mappings, and count it
  * @addr: page-aligned address in a kernel mapping
@@ -35,26 +59,20 @@ static noinline void count_keying(void)
 int kpkeys_set_pkey_noflush(void *addr, unsigned int nr, int pkey,
 			    bool alias)
 {
-	unsigned long size = arch_kpkeys_mapping_size((unsigned long)addr);
-	int ret;
+	return change_key(addr, nr, pkey, alias, false);
+}
 
-	/* Which pages it is, lists of the page allocator said. */
-	if (pkey != KPKEYS_PKEY_DEFAULT && kpkeys_frames_refuse_key(addr, nr, pkey))
-		return -EPERM;
-	if (size > PAGE_SIZE * (unsigned long)nr)
-		kpkeys_event(&kpkeys_events.direct_map_splits);
-	/* What has a key is no ordinary page, and the other way round. */
-	if (pkey == KPKEYS_PKEY_DEFAULT && !kpkeys_frames_leave(addr, nr))
-		return -EBUSY;
-	ret = arch_kpkeys_set_pkey((unsigned long)addr, nr, pkey, alias);
-	if (ret || pkey != KPKEYS_PKEY_DEFAULT)
-		kpkeys_frames_sync(addr, nr);
-	if (pkey != KPKEYS_PKEY_DEFAULT)
-		count_keying();
-	if (!ret && pkey != KPKEYS_PKEY_DEFAULT)
-		atomic_long_add(nr, &kpkeys_events.pages_keyed);
-	trace_kpkeys_key(addr, nr, pkey, ret);
-	return ret;
+/**
+ * kpkeys_key_new_noflush - the same of what nobody uses before it has arrived
+ * @addr: page-aligned address in the direct map
+ * @nr: number of pages
+ * @pkey: KPKEYS_PKEY_*
+ *
+ * Return: as kpkeys_set_pkey_noflush()
+ */
+int kpkeys_key_new_noflush(void *addr, unsigned int nr, int pkey)
+{
+	return change_key(addr, nr, pkey, false, true);
 }
 
 /**

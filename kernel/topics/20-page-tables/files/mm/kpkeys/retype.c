@@ -144,11 +144,28 @@ static __always_inline int add(unsigned long pfn, unsigned int nr)
 		return -EEXIST;
 	arrivals()->block[i].pfn = pfn;
 	arrivals()->block[i].nr = nr;
+	arrivals()->block[i].unused = pfn;
 	arrivals()->nr = i + 1;
 	arrivals()->start = min(arrivals()->start, pfn);
 	arrivals()->end = max(arrivals()->end, pfn + nr);
 	ask_anew();
 	return 0;
+}
+
+/* From here on they are in use. Tables are handed out one by one instead. */
+static __always_inline bool claim_kept(void)
+{
+	if (kpkeys_kept(value) == KPKEYS_FRAME_TABLE || !kpkeys_frames.nr)
+		return true;
+	kpkeys_keep(table, kpkeys_kept(given));
+	kpkeys_keep(end, kpkeys_kept(given) + kpkeys_kept(nr));
+	while (kpkeys_kept(table) < kpkeys_kept(end)) {
+		if (!kpkeys_change_frame_now(kpkeys_kept(table), kpkeys_kept(value),
+					     kpkeys_kept(value) & KPKEYS_FRAME_KIND))
+			return false;
+		kpkeys_keep(table, kpkeys_kept(table) + 1);
+	}
+	return true;
 }
 
 /**
@@ -173,11 +190,12 @@ noinline __flatten int kpkeys_arrivals_add(const void *addr, unsigned int nr,
 		return -EAGAIN;
 	kpkeys_keep(given, kpkeys_linear_pfn(addr));
 	kpkeys_keep(nr, nr);
+	kpkeys_keep(value, kpkeys_new_frame(pkey));
 	if (!kpkeys_are_new(addr, nr, pkey) ||
 	    !kpkeys_are_at_home(kpkeys_kept(given), kpkeys_kept(nr)))
 		return -EEXIST;
 	wait_for_step();
-	ret = add(kpkeys_kept(given), kpkeys_kept(nr));
+	ret = claim_kept() ? add(kpkeys_kept(given), kpkeys_kept(nr)) : -EEXIST;
 	end_step();
 	return ret;
 }

@@ -216,6 +216,17 @@ static __always_inline bool kpkeys_change_frame_now(unsigned long pfn, u8 from, 
 	return frame && try_cmpxchg(frame, &from, to);
 }
 
+/* Of what is no table: it has its key, and nobody uses it yet. */
+#define KPKEYS_FRAME_NEW	(KPKEYS_LINK_CLAIMED << 6)
+
+/* A table that is new waits in the pool. */
+static __always_inline u8 kpkeys_new_frame(int pkey)
+{
+	enum kpkeys_frame frame = kpkeys_frame_of_key(pkey);
+
+	return frame == KPKEYS_FRAME_TABLE ? frame : frame | KPKEYS_FRAME_NEW;
+}
+
 /**
  * kpkeys_page_is_free - does a page wait in the pool?
  * @page: its address

@@ -34,31 +34,44 @@ struct kpkeys_chunks {
 int kpkeys_chunks_grow(const struct kpkeys_chunks *chunks, gfp_t gfp);
 
 /**
- * kpkeys_chunk_check - may pages become a chunk? In the section that makes them one.
+ * kpkeys_chunk_claim - take pages for a chunk, in the section that makes them one
  * @chunk: the pages; what stands there was written without the key
- * @known: the domain's chunks
- * @nr: how many
+ * @nr: how many chunks there are
  * @max: and may be
  * @pkey: what the pages carry
  *
- * What is one of the chunks already is none again, nor is a part of it.
+ * What somebody uses, a chunk or anything else, becomes none.
  *
  * Return: 0 or -errno.
  */
-static __always_inline int kpkeys_chunk_check(const void *chunk, const void *const *known,
-					      unsigned int nr, unsigned int max, int pkey)
+static __always_inline int kpkeys_chunk_claim(const void *chunk, unsigned int nr,
+					      unsigned int max, int pkey)
 {
 	if (nr >= max)
 		return -ENOSPC;
 	if (!kpkeys_has_arrived(chunk, KPKEYS_CHUNK_PAGES))
 		return -EPERM;
 	if ((unsigned long)chunk % KPKEYS_CHUNK_SIZE ||
-	    !kpkeys_are_new(chunk, KPKEYS_CHUNK_PAGES, pkey))
+	    !kpkeys_use_arrival(chunk, KPKEYS_CHUNK_PAGES, pkey))
 		return -EEXIST;
-	while (nr--)
-		if (known[nr] == chunk)
-			return -EEXIST;
 	return 0;
+}
+
+/**
+ * kpkeys_chunk_enter - give a chunk its number, in the same section
+ * @known: the domain's chunks
+ * @nr: how many there were when this section began
+ * @chunk: the chunk
+ *
+ * That nobody does it at the same time is not known by a lock in ordinary memory.
+ *
+ * Return: false if another chunk has that number.
+ */
+static __always_inline bool kpkeys_chunk_enter(void **known, unsigned int nr, void *chunk)
+{
+	void *none = NULL;
+
+	return try_cmpxchg(&known[nr], &none, chunk);
 }
 
 /**

@@ -198,14 +198,14 @@ static noinline __flatten int publish_chunk(void *addr)
 	guard(kpkeys_secret)();
 	kpkeys_reread(chunk);
 	nr = READ_ONCE(kpkeys_slots.nr_chunks);
-	ret = kpkeys_chunk_check(chunk, (const void **)kpkeys_slots.chunk, nr,
-				 KPKEYS_MAX_CHUNKS, KPKEYS_PKEY_SECRET);
+	ret = kpkeys_chunk_claim(chunk, nr, KPKEYS_MAX_CHUNKS, KPKEYS_PKEY_SECRET);
 	if (ret)
 		return ret;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)chunk->data);
+	if (!kpkeys_chunk_enter((void **)kpkeys_slots.chunk, nr, chunk))
+		return -EBUSY;
 	kpkeys_slots.nr_pages += KPKEYS_CHUNK_PAGES;
-	kpkeys_slots.chunk[nr] = chunk;
 	atomic_set(&kpkeys_slots.nr_free[nr], KPKEYS_CHUNK_SLOTS - 1);
 	/* Whoever sees the number sees the chunk. */
 	smp_store_release(&kpkeys_slots.nr_chunks, nr + 1);

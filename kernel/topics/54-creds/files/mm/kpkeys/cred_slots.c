@@ -16,26 +16,6 @@ struct kpkeys_cred_lists kpkeys_cred_lists __page_aligned_data;
 
 static DEFINE_MUTEX(grow_lock);
 
-static __always_inline bool is_of_lists(const void *chunk)
-{
-	unsigned int i;
-
-	for (i = 0; i < KPKEYS_LIST_CHUNKS; i++)
-		if (kpkeys_cred_lists.chunk[i] == chunk)
-			return true;
-	return false;
-}
-
-/* In a section. Slots and lists are never the same. */
-static __always_inline int check_chunk(const void *chunk)
-{
-	if (is_of_lists(chunk))
-		return -EEXIST;
-	return kpkeys_chunk_check(chunk, (const void **)kpkeys_cred_slots.chunk,
-				  READ_ONCE(kpkeys_cred_slots.nr_chunks),
-				  KPKEYS_CRED_CHUNKS, KPKEYS_PKEY_GUARDED);
-}
-
 static noinline __flatten int publish_cred_slots(void *addr)
 {
 	struct kpkeys_cred_slot *chunk = addr;
@@ -45,13 +25,14 @@ static noinline __flatten int publish_cred_slots(void *addr)
 	BUILD_BUG_ON(KPKEYS_CRED_SLOTS / 8 > sizeof(struct kpkeys_record));
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
-	ret = check_chunk(chunk);
+	nr = READ_ONCE(kpkeys_cred_slots.nr_chunks);
+	ret = kpkeys_chunk_claim(chunk, nr, KPKEYS_CRED_CHUNKS, KPKEYS_PKEY_GUARDED);
 	if (ret)
 		return ret;
-	nr = kpkeys_cred_slots.nr_chunks;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	__set_bit(0, (unsigned long *)&chunk->record);
-	kpkeys_cred_slots.chunk[nr] = chunk;
+	if (!kpkeys_chunk_enter((void **)kpkeys_cred_slots.chunk, nr, chunk))
+		return -EBUSY;
 	atomic_set(&kpkeys_cred_slots.nr_free[nr], KPKEYS_CRED_SLOTS - 1);
 	/* Whoever sees the number sees the chunk. */
 	smp_store_release(&kpkeys_cred_slots.nr_chunks, nr + 1);
@@ -68,13 +49,14 @@ static noinline __flatten int publish_lists(void *addr)
 	guard(kpkeys_guarded)();
 	kpkeys_reread(chunk);
 	nr = READ_ONCE(kpkeys_cred_lists.nr_chunks);
-	ret = nr < KPKEYS_LIST_CHUNKS ? check_chunk(chunk) : -ENOSPC;
+	ret = kpkeys_chunk_claim(chunk, nr, KPKEYS_LIST_CHUNKS, KPKEYS_PKEY_GUARDED);
 	if (ret)
 		return ret;
 	kpkeys_clear_words(chunk, KPKEYS_CHUNK_SIZE);
 	for (unit = 0; unit < KPKEYS_LIST_HEAD; unit++)
 		__set_bit(unit, chunk->used);
-	kpkeys_cred_lists.chunk[nr] = chunk;
+	if (!kpkeys_chunk_enter((void **)kpkeys_cred_lists.chunk, nr, chunk))
+		return -EBUSY;
 	atomic_set(&kpkeys_cred_lists.nr_free[nr], KPKEYS_LIST_UNITS - KPKEYS_LIST_HEAD);
 	/* Whoever sees the number sees the chunk. */
 	smp_store_release(&kpkeys_cred_lists.nr_chunks, nr + 1);

@@ -500,7 +500,7 @@ static void test_entered_frames_stay(struct kunit *test)
 	void *text = lm_alias(PTR_ALIGN_DOWN((void *)_stext, PAGE_SIZE));
 	u8 frame = kpkeys_test_set_frame(text, KPKEYS_FRAME_READONLY);
 
-	kpkeys_frames_sync(text, 1);
+	kpkeys_frames_sync(text, 1, false);
 	KUNIT_EXPECT_EQ(test, frame_kind(text), KPKEYS_FRAME_READONLY);
 	kpkeys_test_set_frame(text, frame);
 }

@@ -17,6 +17,7 @@
 
 #include <trace/events/kpkeys.h>
 
+#include "arrivals.h"
 #include "depot.h"
 
 #define ORDER	3
@@ -262,6 +263,46 @@ static void test_ordinary_page_does_not_arrive(struct kunit *test)
 	kpkeys_block_free(addr, NR);
 }
 
+/* What is there in the table of frames' root would be cleared, as a new chunk is. */
+static void test_state_in_use_does_not_arrive(struct kunit *test)
+{
+	int ret;
+
+	kpkeys_arrivals_begin();
+	do {
+		kpkeys_arrivals_end();
+		kpkeys_flush();
+		kpkeys_arrivals_begin();
+		ret = kpkeys_arrivals_add(kpkeys_frames.page, 1, KPKEYS_PKEY_STATE);
+	} while (ret == -EAGAIN);
+	kpkeys_arrivals_end();
+	KUNIT_EXPECT_EQ(test, ret, -EEXIST);
+}
+
+static bool use(void *addr, unsigned int nr)
+{
+	guard(kpkeys_hardened_pgtables)();
+	return kpkeys_use_arrival(addr, nr, KPKEYS_PKEY_PGTABLES);
+}
+
+static void test_arrival_is_used_once(struct kunit *test)
+{
+	void *addr = page_address(new_block(test));
+	bool first, again, rest;
+
+	key(test, addr);
+	kpkeys_arrivals_begin();
+	KUNIT_EXPECT_EQ(test, search(addr, 1), 0);
+	first = use(addr, 2);
+	again = use(addr + PAGE_SIZE, 2);
+	rest = use(addr + 2 * PAGE_SIZE, NR - 2);
+	kpkeys_arrivals_end();
+	KUNIT_EXPECT_TRUE(test, first);
+	KUNIT_EXPECT_FALSE(test, again);
+	KUNIT_EXPECT_TRUE(test, rest);
+	kpkeys_block_free(addr, NR);
+}
+
 /* ---- while the pool grows ---- */
 
 static struct task_struct *tester;
@@ -379,6 +420,8 @@ static struct kunit_case retype_cases[] = {
 	KUNIT_CASE(test_page_of_a_run_does_not_arrive),
 #endif
 	KUNIT_CASE(test_ordinary_page_does_not_arrive),
+	KUNIT_CASE(test_state_in_use_does_not_arrive),
+	KUNIT_CASE(test_arrival_is_used_once),
 	KUNIT_CASE(test_pool_takes_no_mapped_block),
 	KUNIT_CASE(test_growth_finds_nothing),
 	KUNIT_CASE(test_what_is_kept_stays),

@@ -8,6 +8,7 @@
 
 #include <trace/events/kpkeys.h>
 
+#include "arrivals.h"
 #include "internal.h"
 
 /* The slots that are forged: the last ones of a chunk. */
@@ -116,30 +117,49 @@ static void test_table_of_chunks_has_an_end(struct kunit *test)
 	kpkeys_test_expect_clean(test);
 }
 
-/* As another one would that makes the same pages known. They are nobody's then. */
-static void forge_chunk_of_others(void *data, const void *addr, unsigned int nr,
-				  int pkey, int ret)
+/* As another one would that uses the same pages. */
+static void forge_use(void *data, const void *addr, unsigned int nr, int pkey, int ret)
 {
+	unsigned long pfn = kpkeys_linear_pfn(addr);
+
 	if (current != grower || pkey != KPKEYS_PKEY_SECRET)
 		return;
-	guard(kpkeys_secret)();
-	kpkeys_slots.nr_pages += nr;
-	kpkeys_slots.chunk[kpkeys_slots.nr_chunks] = (void *)addr;
-	WRITE_ONCE(kpkeys_slots.nr_chunks, kpkeys_slots.nr_chunks + 1);
+	scoped_guard(kpkeys_secret)
+		kpkeys_slots.nr_pages += nr;
+	guard(kpkeys_hardened_pgtables)();
+	for (; nr; nr--, pfn++)
+		kpkeys_change_frame_now(pfn, kpkeys_new_frame(pkey),
+					kpkeys_frame_of_key(pkey));
 }
 
 static void test_chunk_is_made_once(struct kunit *test)
 {
-	unsigned int nr = kpkeys_slots.nr_chunks, now, taken;
+	unsigned int nr = kpkeys_slots.nr_chunks, taken;
 
-	KPKEYS_TEST_REQUIRES(test, !register_trace_kpkeys_key(forge_chunk_of_others, NULL));
+	KPKEYS_TEST_REQUIRES(test, !register_trace_kpkeys_key(forge_use, NULL));
 	taken = alloc_by_growth(test);
-	now = READ_ONCE(kpkeys_slots.nr_chunks);
-	scoped_guard(kpkeys_secret)
-		WRITE_ONCE(kpkeys_slots.nr_chunks, nr);
-	unregister_trace_kpkeys_key(forge_chunk_of_others, NULL);
+	unregister_trace_kpkeys_key(forge_use, NULL);
 	tracepoint_synchronize_unregister();
-	KUNIT_EXPECT_EQ(test, now, nr + 1);
+	KUNIT_EXPECT_EQ(test, kpkeys_slots.nr_chunks, nr);
+	KUNIT_EXPECT_EQ(test, taken, KPKEYS_NO_SLOT);
+	kpkeys_test_expect_clean(test);
+}
+
+/* As another one would that has the number, and has not said yet that it is there. */
+static void test_number_is_given_once(struct kunit *test)
+{
+	unsigned int nr = kpkeys_slots.nr_chunks, taken;
+	struct kpkeys_slot *first = kpkeys_slots.chunk[0], *had;
+
+	grower = NULL;
+	scoped_guard(kpkeys_secret)
+		kpkeys_slots.chunk[nr] = first;
+	taken = alloc_by_growth(test);
+	had = kpkeys_slots.chunk[nr];
+	scoped_guard(kpkeys_secret)
+		kpkeys_slots.chunk[nr] = NULL;
+	KUNIT_EXPECT_PTR_EQ(test, had, first);
+	KUNIT_EXPECT_EQ(test, kpkeys_slots.nr_chunks, nr);
 	KUNIT_EXPECT_EQ(test, taken, KPKEYS_NO_SLOT);
 	kpkeys_test_expect_clean(test);
 }
@@ -154,6 +174,7 @@ static struct kunit_case growth_cases[] = {
 	KUNIT_CASE(test_chunks_are_made_keyed),
 	KUNIT_CASE(test_table_of_chunks_has_an_end),
 	KUNIT_CASE(test_chunk_is_made_once),
+	KUNIT_CASE(test_number_is_given_once),
 	{}
 };
 
