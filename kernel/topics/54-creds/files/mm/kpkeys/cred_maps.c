@@ -171,7 +171,7 @@ static __always_inline int seal(unsigned int chunk, const struct mapping *mappin
 	fill_map(&kpkeys_list(nr)->map, READ_ONCE(mapping->map), extents);
 	const struct cred *own __free(kpkeys_held) = kpkeys_hold_own_real();
 
-	if (!own || !may_have(own, nr, gids))
+	if (!own || !may_have(own, nr, gids) || !kpkeys_runs_programs())
 		nr |= KPKEYS_GROWN;
 	if (!(nr & KPKEYS_GROWN) || kpkeys_state.mode == KPKEYS_AUDIT)
 		ret = publish_map(nr & ~KPKEYS_GROWN, READ_ONCE(mapping->ns), gids);

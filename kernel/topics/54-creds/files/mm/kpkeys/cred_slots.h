@@ -39,6 +39,7 @@
  * @stack: the task's; NULL if another task has got it since
  * @next: another record in the chain of stacks
  * @nr_below: how often others override them
+ * @runs_programs: it has executed one, or who forked it had; no thread of the kernel has
  * @below: what each of these put aside, the oldest first
  */
 struct kpkeys_record {
@@ -48,6 +49,7 @@ struct kpkeys_record {
 	unsigned int		next;
 	unsigned int		nr_below;
 	const struct cred	*below[KPKEYS_CRED_DEPTH];
+	bool			runs_programs;
 };
 
 /**
@@ -78,6 +80,7 @@ struct kpkeys_cred_slot {
  * @nr_free: free slots of each
  * @chain: the first records in chains of stacks
  * @rights: the last number of rights that was given
+ * @has_init: the first task has forked the one that executes the first program
  */
 struct kpkeys_cred_slots {
 	unsigned int		nr_chunks;
@@ -86,6 +89,7 @@ struct kpkeys_cred_slots {
 	atomic_t		nr_free[KPKEYS_CRED_CHUNKS];
 	atomic_t		chain[1 << KPKEYS_STACK_BITS];
 	atomic_long_t		rights;
+	bool			has_init;
 } __aligned(PAGE_SIZE);
 
 extern struct kpkeys_cred_slots kpkeys_cred_slots;
@@ -271,19 +275,39 @@ static __always_inline struct kpkeys_record *kpkeys_take_own_record(void)
 	return NULL;
 }
 
+/*
+ * Threads of the kernel are root, and work for others: what they write, and to which
+ * file, ordinary memory says. With interrupts off.
+ */
+static __always_inline bool __kpkeys_runs_programs(void)
+{
+	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
+
+	return own && own->runs_programs;
+}
+
+static __always_inline bool kpkeys_runs_programs(void)
+{
+	guard(kpkeys_irq)();
+	return __kpkeys_runs_programs();
+}
+
 /**
  * kpkeys_creds_are - what both credentials of the current task are
  * @are: asks one
  *
- * Who goes by that in a section asks there: kpkeys_section_creds_are().
+ * No thread of the kernel passes. Who goes by that in a section asks there:
+ * kpkeys_section_creds_are().
  */
 static __always_inline bool kpkeys_creds_are(bool (*are)(const struct cred *cred))
 {
+	const struct kpkeys_record *record;
 	const struct cred *cred, *real;
 
 	if (!kpkeys_creds_enabled())
 		return are(rcu_dereference_protected(current->cred, 1));
-	return kpkeys_read_own(kpkeys_record_of(current), &cred, &real) &&
+	record = kpkeys_record_of(current);
+	return kpkeys_read_own(record, &cred, &real) && record->runs_programs &&
 	       are(cred) && are(real);
 }
 
@@ -298,7 +322,7 @@ static __always_inline bool kpkeys_section_creds_are(bool (*are)(const struct cr
 	guard(kpkeys_irq)();
 	struct kpkeys_record *own __free(kpkeys_record) = kpkeys_take_own_record();
 
-	return own && are(own->cred) && are(own->real);
+	return own && own->runs_programs && are(own->cred) && are(own->real);
 }
 
 /* No pointer from ordinary memory is believed to be sealed credentials'. */

@@ -223,13 +223,23 @@ static int report(int nr, const struct cred *new, const char *of)
 
 /* ---- fork ---- */
 
+/* The first child of all becomes init. */
+static __always_inline bool child_runs_programs(void)
+{
+	if (kpkeys_cred_slots.has_init)
+		return __kpkeys_runs_programs();
+	kpkeys_cred_slots.has_init = true;
+	return true;
+}
+
 static __always_inline void fill_record(unsigned int nr, const struct task_struct *task,
-					const struct cred *cred)
+					const struct cred *cred, bool runs_programs)
 {
 	struct kpkeys_cred_slot *slot = kpkeys_cred_slot(nr);
 
 	slot->record.cred = cred;
 	slot->record.real = cred;
+	slot->record.runs_programs = runs_programs;
 	kpkeys_take_stack(nr, READ_ONCE(task->stack));
 	/* Who finds it by the task has it gone, maybe. */
 	smp_store_release(&slot->owner, kpkeys_owned_by(task));
@@ -252,7 +262,7 @@ static noinline __flatten int share_creds(unsigned int chunk, const struct task_
 	if (!nr)
 		return -EAGAIN;
 	kpkeys_cred_use(real, 2);
-	fill_record(nr, child, real);
+	fill_record(nr, child, real, child_runs_programs());
 	return nr;
 }
 
@@ -286,7 +296,7 @@ static noinline __flatten int seal_for_child(unsigned int chunk,
 		kpkeys_sealed_free(cred_nr);
 		return -EAGAIN;
 	}
-	fill_record(nr, child, &kpkeys_cred_slot(cred_nr)->cred);
+	fill_record(nr, child, &kpkeys_cred_slot(cred_nr)->cred, child_runs_programs());
 	return nr | ret;
 }
 
@@ -329,7 +339,8 @@ int __kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 /* ---- commit ---- */
 
 /* Unless another CPU has the task go on with others meanwhile. */
-static __always_inline bool put_in_force(const struct cred *real, const struct cred *sealed)
+static __always_inline bool put_in_force(const struct cred *real, const struct cred *sealed,
+					 bool is_exec)
 {
 	guard(kpkeys_irq)();
 	struct kpkeys_record *record __free(kpkeys_record) = kpkeys_take_own_record();
@@ -339,6 +350,8 @@ static __always_inline bool put_in_force(const struct cred *real, const struct c
 	/* Others read what is behind it. */
 	smp_store_release(&record->real, sealed);
 	WRITE_ONCE(record->cred, sealed);
+	if (is_exec)
+		record->runs_programs = true;
 	kpkeys_cred_use(real, -2);
 	kpkeys_note_on_cpu(record);
 	return true;
@@ -358,7 +371,8 @@ static __always_inline int commit(unsigned int chunk, struct cred *new,
 	if (!nr)
 		return -EAGAIN;
 	ret = seal_if(may_have, nr, real, new);
-	if (ret < 0 || put_in_force(real, &kpkeys_cred_slot(nr)->cred))
+	if (ret < 0 || put_in_force(real, &kpkeys_cred_slot(nr)->cred,
+				    may_have == kpkeys_may_exec))
 		return ret < 0 ? ret : nr | ret;
 	/* Somebody may have counted himself. */
 	scoped_guard(kpkeys_irq) {
@@ -478,7 +492,7 @@ static noinline __flatten int __init first_record(unsigned int chunk, struct cre
 	if (!is_complete)
 		return -EINVAL;
 	kpkeys_cred_seal(first, 2, &kpkeys_nobody);
-	fill_record(nr, &init_task, first);
+	fill_record(nr, &init_task, first, false);
 	kpkeys_note_on_cpu(&kpkeys_cred_slot(nr)->record);
 	return nr;
 }

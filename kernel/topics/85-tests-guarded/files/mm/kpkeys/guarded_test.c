@@ -14,6 +14,7 @@
 #include "check.h"
 #include "guarded.h"
 #include "internal.h"
+#include "kpkeys_test_programs.h"
 
 static int number __kpkeys_guarded = 1;
 static int neighbour __kpkeys_guarded = 7;
@@ -175,6 +176,14 @@ static void test_others_than_root_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, number, 1);
 }
 
+/* They are root, and write what others gave them: to which file, that file does not say. */
+static void test_threads_of_the_kernel_are_refused(struct kunit *test)
+{
+	KPKEYS_TEST_REQUIRES(test, kpkeys_test_run_programs(false));
+	KUNIT_EXPECT_EQ(test, write_by(&tables[0], "2\n"), -EPERM);
+	KUNIT_EXPECT_EQ(test, number, 1);
+}
+
 /* A handler that is given what looks like the copy of a table, and whoever calls it. */
 static void test_nobody_commits_for_others(struct kunit *test)
 {
@@ -256,6 +265,7 @@ static void test_report_says_variable(struct kunit *test)
 static int guarded_test_init(struct kunit *test)
 {
 	KPKEYS_TEST_REQUIRES(test, kpkeys_guarded_enabled());
+	kpkeys_test_run_programs(true);
 	return kpkeys_test_init(test);
 }
 
@@ -267,6 +277,7 @@ static struct kunit_case guarded_cases[] = {
 	KUNIT_CASE(test_sysctl_writes),
 	KUNIT_CASE(test_forged_tables_are_refused),
 	KUNIT_CASE(test_others_than_root_are_refused),
+	KUNIT_CASE(test_threads_of_the_kernel_are_refused),
 	KUNIT_CASE(test_nobody_commits_for_others),
 	KUNIT_CASE(test_all_are_guarded),
 	KUNIT_CASE(test_checker_sees_bare_variables),

@@ -8,6 +8,7 @@
 #include "cred_lists.h"
 #include "cred_slots.h"
 #include "creds_test.h"
+#include "kpkeys_test_programs.h"
 
 #define OTHER	1001
 #define MANY	UID_GID_MAP_MAX_EXTENTS
@@ -186,7 +187,7 @@ static void test_long_maps(struct kunit *test)
 struct writer {
 	struct user_namespace *ns, *own;
 	struct uid_gid_map map;
-	bool gids, is_weak;
+	bool gids, is_weak, is_thread;
 	int err;
 };
 
@@ -206,6 +207,7 @@ static void write_map(void *data)
 	if (!writer->own || writer->is_weak)
 		new->cap_effective = CAP_EMPTY_SET;
 	commit_creds(new);
+	kpkeys_test_run_programs(!writer->is_thread);
 	writer->err = kpkeys_seal_map(writer->ns, &writer->map, writer->gids);
 }
 
@@ -234,6 +236,18 @@ static void test_users_have_their_own_ids(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, one_extent(0, 0, 1)), -EPERM);
 	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, one_extent(0, USER, 2)), -EPERM);
 	KUNIT_EXPECT_EQ(test, write_by(test, NULL, false, two), -EPERM);
+}
+
+/* A thread of the kernel writes what others gave it, and for which namespace they say, too. */
+static void test_threads_of_the_kernel_give_none(struct kunit *test)
+{
+	struct writer writer = {
+		.ns = kpkeys_test_make_ns(test), .map = one_extent(0, USER, 1), .is_thread = true,
+	};
+
+	kpkeys_test_in_task(test, write_map, &writer);
+	kpkeys_drop_user_ns(writer.ns);
+	KUNIT_EXPECT_EQ(test, writer.err, -EPERM);
 }
 
 /* In a namespace that has 2000 to 2009 as 0 to 9. */
@@ -296,6 +310,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(test_first_namespace_has_all),
 	KUNIT_CASE(test_long_maps),
 	KUNIT_CASE(test_users_have_their_own_ids),
+	KUNIT_CASE(test_threads_of_the_kernel_give_none),
 	KUNIT_CASE(test_namespaces_give_what_they_have),
 	KUNIT_CASE(test_namespaces_give_by_capability),
 	KUNIT_CASE(test_both_copies_are_asked_about),

@@ -12,6 +12,7 @@
 #include "cred_slots.h"
 #include "creds.h"
 #include "creds_test.h"
+#include "kpkeys_test_programs.h"
 
 #define OTHER	1001
 
@@ -453,7 +454,7 @@ static void test_checker_sees_bare_slots(struct kunit *test)
 
 int kpkeys_test_creds_init(struct kunit *test)
 {
-	KPKEYS_TEST_REQUIRES(test, kpkeys_creds_enabled());
+	KPKEYS_TEST_REQUIRES(test, kpkeys_test_run_programs(true));
 	return kpkeys_test_init(test);
 }
 
