@@ -13,6 +13,7 @@
 #include <linux/kpkeys.h>
 #include <linux/percpu-defs.h>
 #include <linux/pgtable.h>
+#include <linux/thread_info.h>
 
 struct folio;
 struct vm_fault;
@@ -207,6 +208,14 @@ static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
 {
 	return taken->pte;
 }
+
+/* Where they are a stack says, so it is on this one; any other place faults. */
+static __always_inline pte_t *begin_taken(struct taken_ptes *taken)
+{
+	unsigned long stack = current_stack_pointer & ~(THREAD_SIZE - 1);
+
+	return (unsigned long)taken - stack <= THREAD_SIZE - sizeof(*taken) ? taken->pte : NULL;
+}
 #else
 /* None are taken, so that those of a table are looked at together. */
 #define NR_TAKEN_PTES	PTRS_PER_PTE
@@ -217,9 +226,9 @@ static __always_inline pte_t *__taken_ptes(struct taken_ptes *taken)
 {
 	return NULL;
 }
-#endif
 
 #define begin_taken	__taken_ptes
+#endif
 
 static __always_inline pte_t __read_taken(const pte_t *base, unsigned long i)
 {
