@@ -109,6 +109,11 @@ def test_qemu_command_spreads_memory_and_cpus_over_nodes():
     assert "-numa" not in " ".join(qemu_command(Machine(), FILES))
 
 
+def test_a_boot_loader_s_guest_is_asked_for_more_than_one_thing():
+    words = qemu_command(Machine(append="portcullis.work=packages,reboot"), replace(FILES, kernel=None))
+    assert words[words.index("-fw_cfg") + 1].endswith("string=portcullis.work=packages,,reboot")
+
+
 def test_qemu_command_with_a_plugin():
     assert "-plugin" not in qemu_command(Machine(), FILES)
     words = qemu_command(Machine(), replace(FILES, plugin=Path("/p/count.so"), results=Path("/l/results.txt")))

@@ -222,7 +222,10 @@ def _plugin_options(machine: Machine) -> list[str]:
 
 def _said(machine: Machine, kernel: Path | None, line: str) -> list[str]:
     """The kernel's command line; a boot loader makes its own, and the guest finds ours in the firmware's."""
-    return ["-append", line] if kernel else ["-fw_cfg", f"name={FIRMWARE_WORDS},string={machine.append}"]
+    if kernel:
+        return ["-append", line]
+    words = machine.append.replace(",", ",,")  # where QEMU would begin another option
+    return ["-fw_cfg", f"name={FIRMWARE_WORDS},string={words}"]
 
 
 def interactive_command(
