@@ -155,7 +155,10 @@ static unsigned long check_entry(struct kpkeys_check *check, unsigned long pfn)
 	return end - pfn;
 }
 
-/* Nodes' spans may overlap, so nodes are not gone through one by one. */
+/*
+ * Nodes' spans may overlap, so nodes are not gone through one by one. What is behind
+ * the table of frames is a device's, at the end of all addresses maybe.
+ */
 static unsigned long end_of_memory(void)
 {
 	unsigned long end = 0;
@@ -163,7 +166,7 @@ static unsigned long end_of_memory(void)
 
 	for_each_online_node(nid)
 		end = max(end, node_end_pfn(nid));
-	return end;
+	return kpkeys_frames.nr ? min(end, kpkeys_frames.nr * KPKEYS_FRAMES_PER_PAGE) : end;
 }
 
 static void check_memory(struct kpkeys_check *check)
