@@ -5,12 +5,18 @@
 #define BIOS		0xf0000UL
 #define BIOS_SIZE	0x10000UL
 #define HIGH		(64UL << 20)
+#ifdef __x86_64__
+#define IS_PC		true
+#else
+#define IS_PC		false
+#endif
 
 static void bios(void)
 {
 	int fd = open("/dev/mem", O_RDONLY);
 	char *copy = malloc(BIOS_SIZE), *mapped;
 
+	need(IS_PC, "PCs alone have a BIOS");
 	need(fd >= 0, "no /dev/mem");
 	mapped = mmap(NULL, BIOS_SIZE, PROT_READ, MAP_SHARED, fd, BIOS);
 	need(mapped != MAP_FAILED, "the BIOS cannot be mapped");

@@ -7,6 +7,11 @@
 #include "part.h"
 
 #define SMALL	(64 * PAGE)
+#ifdef __x86_64__
+#define READ_CLOCK	"__vdso_clock_gettime"
+#else
+#define READ_CLOCK	"__kernel_clock_gettime"
+#endif
 
 static void zero_pages(void)
 {
@@ -78,7 +83,7 @@ static void moved_vdso(void)
 	long delta;
 
 	check(library && area.start, "no vDSO");
-	read_clock = (clock_reader)dlsym(library, "__vdso_clock_gettime");
+	read_clock = (clock_reader)dlsym(library, READ_CLOCK);
 	check(read_clock && !read_clock(CLOCK_MONOTONIC_COARSE, &before), "vDSO before the move");
 	target = map(area.end - area.start, MAP_PRIVATE | MAP_ANONYMOUS, -1);
 	delta = (uintptr_t)target - area.start;
