@@ -423,8 +423,10 @@ static void test_kernel_takes_no_page_of_user_space(struct kunit *test)
 /* It may go on to map what is for the kernel alone. */
 static void test_table_of_the_kernel_is_for_no_process(struct kunit *test)
 {
-	u64 *top = new_table(test), link = TABLE_BITS | __pa(TABLE);
+	u64 link = TABLE_BITS | __pa(TABLE), *top;
 
+	KPKEYS_TEST_REQUIRES(test, level_below_root() >= KPKEYS_LEVEL_PUD);
+	top = new_table(test);
 	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
 						       KPKEYS_LINK_ONE));
 	set_pud((pud_t *)top, __pud(link));

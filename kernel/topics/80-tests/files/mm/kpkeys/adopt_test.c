@@ -41,8 +41,11 @@ static enum kpkeys_frame kind(const void *table)
 /* It is filled first, and linked then, as where memory is plugged in. */
 static void test_tables_below_are_known(struct kunit *test)
 {
-	u64 *top = new_table(test), *last = new_table(test);
+	u64 *top, *last;
 
+	KPKEYS_TEST_REQUIRES(test, level_below_root() >= KPKEYS_LEVEL_PUD);
+	top = new_table(test);
+	last = new_table(test);
 	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
 	KUNIT_EXPECT_EQ(test, kind(last), KPKEYS_FRAME_TABLE);
 	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
@@ -64,10 +67,12 @@ static void test_tables_below_are_known(struct kunit *test)
 /* That they were looked at is known by what they are then, and not by a stack. */
 static void test_kernel_takes_no_table_of_a_process(struct kunit *test)
 {
-	u64 *top = new_table(test), *last = new_table(test);
-	u64 link = TABLE_BITS | __pa(TABLE);
+	u64 link = TABLE_BITS | __pa(TABLE), *top, *last;
 	u8 frame;
 
+	KPKEYS_TEST_REQUIRES(test, level_below_root() >= KPKEYS_LEVEL_PUD);
+	top = new_table(test);
+	last = new_table(test);
 	set_pmd((pmd_t *)TABLE, __pmd(TABLE_BITS | __pa(last)));
 	frame = kpkeys_test_set_frame(last, KPKEYS_TABLE(KPKEYS_LEVEL_PTE, KPKEYS_LINK_NONE));
 	kpkeys_test_set_frame(top, KPKEYS_KERNEL_TABLE(KPKEYS_LEVEL_PUD,
