@@ -4,10 +4,9 @@
 A row names functions, says why their sections are harmless or that they are not closed, and bounds them: by the names
 of what they call, by kinds of stores, by how many instructions store through a pointer, and by how many functions
 their calls lead to. Bounds may be kept below, not exceeded. A section calls nothing: what a call saves on the stack
-can be changed there. A row that names calls says why it cannot do without. Nor does a section that uses the stack
-store through a pointer, which may have waited there. What such a harmless section calls is a
-helper: a function with a row of its own, of which all code is taken to run with the gate open. docs/testing.md says
-how to add a row.
+can be changed there. A row that names calls says why it cannot do without. What such a harmless section calls is a
+helper: a function with a row of its own, of which all code is taken to run with the gate open. Nor does a harmless
+section that uses the stack store through a pointer, which may have waited there. docs/testing.md says how to add a row.
 """
 
 import tomllib

@@ -9,7 +9,7 @@
 #include "cred_slots.h"
 #endif
 
-/* Returns whether anybody asks. */
+/* Returns whether anybody asks. Not in line: the audit tells tests by their file. */
 #ifdef CONFIG_KPKEYS_CREDS
 static noinline __maybe_unused bool kpkeys_test_run_programs(bool runs)
 {
