@@ -23,6 +23,8 @@
 #define AUDIT		1
 #define REQUEST		64		/* bytes; a shorter one is answered from another state */
 #define TRIES		5
+#define PAUSE		1000		/* microseconds */
+#define PATIENCE	500		/* times as many */
 
 static uint64_t mode;
 
@@ -62,6 +64,17 @@ static uint32_t mode_now(void)
 	return now;
 }
 
+/* Who was stopped in there holds the lock for ever, and this CPU would wait for it. */
+static void settle(uint64_t lock)
+{
+	int i;
+
+	for (i = 0; i < PATIENCE && !held_is_done(); i++) {
+		usleep(PAUSE);
+		set_lock(lock, false);
+	}
+}
+
 enum outcome random_state(void)
 {
 	const struct held_change state = { FUNCTION, LENGTH, aim_at_mode, held_is_over, NULL };
@@ -79,7 +92,7 @@ enum outcome random_state(void)
 	for (i = 0; i < TRIES && mode_now() != AUDIT; i++) {
 		kwrite64(generator, kread64(generator) + 1);
 		changed |= held_act(&lock, &state);
-		held_settle();
+		settle(lock.addr);
 	}
 	held_stop();
 	if (mode_now() != AUDIT)

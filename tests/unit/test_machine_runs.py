@@ -15,7 +15,7 @@ import pytest
 from fakes import FAKE_QEMU, make_program, make_workspace
 from portcullis.core.machine import COMMAND_LINE_SIZE, JOB_WORDS, Machine, command_line_fault
 from portcullis.core.results import parse_results
-from portcullis.core.verdicts import Attack
+from portcullis.core.verdicts import Attack, is_reported
 from portcullis.errors import ToolError
 from portcullis.host.attacker import MORE_TRIES, TIME_FOR_MORE, before_death, is_damaged, run_attacks
 from portcullis.host.process import Commands
@@ -37,10 +37,10 @@ def run(tmp_path, monkeypatch):
     """Runs a job with a fake QEMU whose behaviour is a piece of shell."""
     workspace = make_workspace(tmp_path)
 
-    def runner(behaviour: str, timeout: float = 10.0) -> Boot:
+    def runner(behaviour: str, timeout: float = 10.0, silence: float = 0.0) -> Boot:
         make_program(tmp_path / "bin", "qemu-system-x86_64", FAKE + behaviour)
         monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-        machine = Machine(job="check", timeout=timeout)
+        machine = Machine(job="check", timeout=timeout, silence=silence)
         return run_job(workspace, Commands(), machine, Path("kernel"), Path("initramfs"))
 
     # A fake QEMU has no monitor: do not wait for it.
@@ -73,6 +73,18 @@ def test_a_kernel_that_hangs_is_stopped_at_the_time_limit(run):
     assert "no end after" in boot.trouble and boot.seconds < 8
     assert "Decompressing Linux..." in explain(boot) and str(boot.folder) in explain(boot)
     assert gone(boot)
+
+
+@pytest.mark.parametrize("report, stopped", [("kpkeys: violation: write", True), ("all is well", False)])
+def test_a_guest_that_hangs_behind_a_report_is_not_waited_for(run, report, stopped):
+    attack = f'printf "portcullis: attack a\\n{report}\\n" >"$console"'
+    boot = run(f'{attack}; sleep 1; echo "#done 0" >"$results"', silence=0.3)
+    assert boot.trouble.startswith("no end") is stopped and gone(boot)
+
+
+def test_a_report_is_of_the_attack_that_began_last():
+    assert is_reported("portcullis: attack a\nkpkeys: corrupt entry")
+    assert not is_reported("portcullis: attack a\nkpkeys: violation: write\nportcullis: attack b\n")
 
 
 def test_a_kernel_that_panics_has_no_done(run):

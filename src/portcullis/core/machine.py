@@ -56,6 +56,7 @@ class Machine:
     kunit: bool = False
     efi: bool = False
     timeout: float = 120.0
+    silence: float = 0.0  # seconds without a word behind a report, after which a guest hangs; 0 is for ever
     arch: str = "x86"
     design: str | None = None
     linear_map: str | None = None

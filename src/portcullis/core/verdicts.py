@@ -42,6 +42,8 @@ FIELDS = {"name", "scope", "what", *MODES}
 STUDIES = {lane.name for lane in LANES.values() if "studies" in lane.kinds}
 TABLES = {*ARCHES, *(backend for backends in BACKENDS.values() for backend in backends), *STUDIES}
 # Some attacks aim at the user half of the tables, which exists only with page-table isolation.
+_REPORT = re.compile(r"kpkeys: (?:violation:|corrupt)")
+_BEGIN = "portcullis: attack "
 ATTACKED_MACHINE = Machine(pti=True, timeout=180.0)
 
 
@@ -208,14 +210,19 @@ def verdict_of_dead_guest(console: str, attack: str) -> tuple[str, str]:
     an attack begins.
     """
     lines = [strip_printk(line.rstrip()) for line in console.splitlines() if line.strip()]
-    begin = f"portcullis: attack {attack}"
+    begin = f"{_BEGIN}{attack}"
     lines = lines[lines.index(begin) :] if begin in lines else lines[-1:]
     for line in reversed(lines):
-        if "kpkeys: violation:" in line or "kpkeys: corrupt" in line:
+        if _REPORT.search(line):
             return "BLOCKED", line
     complaints = [splat.line for splat in scan_console("\n".join(lines), ("trace",))]
     killed = [line for line in lines if _KILLED.search(line)]
     return DIED, (complaints or killed or lines or ["the console is empty"])[-1]
+
+
+def is_reported(console: str) -> bool:
+    """True if the attack that began last was stopped, and said so."""
+    return bool(_REPORT.search(console.rpartition(_BEGIN)[2]))
 
 
 def judge(attack: Attack, mode: str, verdict: str, evidence: str) -> AttackResult:

@@ -31,6 +31,7 @@ Booter = Callable[[Machine], Boot]
 ATTACKS_PER_BOOT = 30  # a boot has a time limit; what a job may have at most is in core/machine.py
 KILLED = 128  # a status above it is that of a job that a signal ended
 MORE_TRIES = 9  # alone, of an attack that others may have been in the way of
+SILENCE = 30.0  # seconds; who was stopped in the middle may hold a lock that all others wait for
 TIME_FOR_MORE = 300.0  # seconds, in which the last of them begins
 
 
@@ -76,7 +77,8 @@ def run_attacks(
     boots = []
 
     def attempt(batch: list[Attack]) -> None:
-        attacked = replace(machine, job=",".join(("attack", *(attack.name for attack in batch))), mode=mode)
+        job = ",".join(("attack", *(attack.name for attack in batch)))
+        attacked = replace(machine, job=job, mode=mode, silence=SILENCE if mode == "enforce" else 0.0)
         boots.append(boot(attacked))
         look_at_backend(attacked, boots[-1])
         look_at_start(boots[-1])

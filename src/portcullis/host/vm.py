@@ -18,6 +18,7 @@ from pathlib import Path
 from portcullis.core.machine import NO_BACKEND, Files, Machine, backend_of, command_line_fault, qemu_command
 from portcullis.core.results import DIED, GuestResults, backend_said, parse_results
 from portcullis.core.splats import is_stale_int3, last_lines
+from portcullis.core.verdicts import is_reported
 from portcullis.errors import ToolError
 from portcullis.host.process import Commands, shown, start, stop
 from portcullis.host.qmp import Monitor
@@ -44,6 +45,22 @@ class Boot:
     seconds: float
     trouble: str
     executed: str | None = None
+
+
+class Silence:
+    """For how long a guest has said nothing, on its console and of its results."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.said = (0, 0)
+        self.since = time.monotonic()
+
+    def seconds(self, now: float) -> float:
+        """What has passed since the last word that was seen."""
+        said = (_size(self.files.console), _size(self.files.results))
+        if said != self.said:
+            self.said, self.since = said, now
+        return now - self.since
 
 
 class VirtualMachine:
@@ -75,12 +92,15 @@ class VirtualMachine:
     def _supervise(self, process) -> str:  # noqa: ANN001 (Popen of bytes)
         started = time.monotonic()
         done_at = 0.0
+        silence = Silence(self.files)
         with suppress(OSError):
             self.monitor = Monitor(self.files.monitor, timeout=5.0)
         while process.poll() is None:
             now = time.monotonic()
             if now - started > self.machine.timeout:
                 return f"no end after {self.machine.timeout:.0f} s"
+            if self._hangs(silence.seconds(now)):
+                return f"no end {self.machine.silence:.0f} s after the last word"
             text = _read(self.files.results)
             if "#done " in text and not done_at:
                 done_at = now
@@ -93,6 +113,10 @@ class VirtualMachine:
             detail = last_lines(_read(self.files.console.with_name("qemu.log")), 5).strip()
             return f"QEMU ended with status {process.returncode}: {detail}"
         return ""
+
+    def _hangs(self, seconds: float) -> bool:
+        limit = self.machine.silence
+        return 0 < limit < seconds and is_reported(_read(self.files.console))
 
     def _serve(self, text: str, now: float, done: bool) -> None:
         if self.monitor is None:
@@ -234,6 +258,10 @@ def look_at_backend(machine: Machine, boot: Boot) -> None:
 def explain(boot: Boot) -> str:
     """What a person needs to know about a boot that did not finish."""
     return f"{boot.trouble}; last console lines:\n{last_lines(boot.console)}\n    log: {boot.folder}"
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
 
 
 def _read(path: Path) -> str:
