@@ -98,7 +98,7 @@ struct held_lock held_table(void)
 
 struct held_lock held_mutex(void)
 {
-	return (struct held_lock) { ksymbol(MUTEX), true };
+	return (struct held_lock) { ksymbol(MUTEX), held_copy_filter };
 }
 
 /* Who has it just then gives it back: it is taken again. */
@@ -115,7 +115,7 @@ static void take(const struct held_lock *lock)
 {
 	struct task owner;
 
-	if (!lock->is_mutex)
+	if (!lock->hand_on)
 		take_spinlock(lock->addr);
 	else if (!ktask(getppid(), &owner))
 		kwrite64(lock->addr, owner.task);
@@ -152,11 +152,11 @@ void held_long_filter(void)
 
 static void release(const struct held_lock *lock)
 {
-	if (!lock->is_mutex)
+	if (!lock->hand_on)
 		return set_lock(lock->addr, false);
 	kwrite64(lock->addr, kread64(lock->addr) & MUTEX_FLAGS);
 	if (first_waiter(lock))
-		held_copy_filter();
+		lock->hand_on();
 }
 
 /* ---- who waits ---- */
@@ -165,7 +165,7 @@ static uint64_t task_that_waits(const struct held_lock *lock)
 {
 	uint64_t waiter;
 
-	if (lock->is_mutex) {
+	if (lock->hand_on) {
 		waiter = first_waiter(lock);
 		return waiter ? kread64(waiter + WAITER_TASK) : 0;
 	}

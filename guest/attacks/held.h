@@ -16,7 +16,8 @@
 
 struct held_lock {
 	uint64_t addr;
-	bool is_mutex;		/* or a spinlock, for which a CPU waits */
+	/* Takes a mutex, and gives it to who waits. NULL: a spinlock, for which a CPU waits. */
+	void (*hand_on)(void);
 };
 
 /* Of the table by which the kernel patches text, and of all who patch it; addr is 0 if there is none. */

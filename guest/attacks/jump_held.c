@@ -152,7 +152,7 @@ static enum outcome jump_by(struct held_lock lock, const struct held_change *way
 	if (err)
 		return lost("the kernel patched its own places only");
 	return won("the kernel patched its own text after a wait for %s: setuid(0) by uid=%d is let through",
-		   lock.is_mutex ? "its mutex" : "a table", getuid());
+		   lock.hand_on ? "its mutex" : "a table", getuid());
 }
 
 static bool prepare(void)

@@ -79,7 +79,7 @@ enum outcome random_state(void)
 {
 	const struct held_change state = { FUNCTION, LENGTH, aim_at_mode, held_is_over, NULL };
 	uint64_t generator = ksymbol(GENERATOR);
-	struct held_lock lock = { generator + LOCK, false };
+	struct held_lock lock = { generator + LOCK, NULL };
 	bool changed = false;
 	int i;
 

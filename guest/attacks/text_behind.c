@@ -147,7 +147,7 @@ static bool is_over(const struct held_change *change)
 /* He makes our pages read-only, and has them run. */
 static bool change_address(void)
 {
-	const struct held_lock lock = { ksymbol(LOCK), false };
+	const struct held_lock lock = { ksymbol(LOCK), NULL };
 	const struct held_change pages = { LOOP, LENGTH, change_pages, is_over, NULL };
 	bool changed = held_act(&lock, &pages);
 	int i;

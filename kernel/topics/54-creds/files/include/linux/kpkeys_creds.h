@@ -13,6 +13,7 @@
 #ifndef _LINUX_KPKEYS_CREDS_H
 #define _LINUX_KPKEYS_CREDS_H
 
+#include <linux/build_bug.h>
 #include <linux/kpkeys.h>
 #include <linux/uidgid_types.h>
 
@@ -54,7 +55,9 @@ const struct cred *__kpkeys_current_real_cred(void);
 const struct cred *__kpkeys_task_cred(const struct task_struct *task);
 const struct cred *__kpkeys_task_real_cred(const struct task_struct *task);
 int __kpkeys_fork_creds(struct task_struct *child, struct cred *new);
-int __kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how);
+int __kpkeys_commit_creds(struct cred *new);
+int __kpkeys_commit_exec_creds(struct cred *new);
+int __kpkeys_commit_nsset_creds(struct cred *new);
 const struct cred *__kpkeys_override_creds(const struct cred *new);
 const struct cred *__kpkeys_revert_creds(const struct cred *old);
 void __kpkeys_switch_creds(const struct task_struct *next);
@@ -118,13 +121,23 @@ static inline int kpkeys_fork_creds(struct task_struct *child, struct cred *new)
 /**
  * kpkeys_commit_creds - seal credentials, and put them in force
  * @new: what was prepared
- * @how: what for
+ * @how: what for, a constant: who waits has his variables on his stack
  *
  * Return: 0, or -errno: what was in force is, and who asked for others is killed.
  */
-static inline int kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how)
+static __always_inline int kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how)
 {
-	return kpkeys_creds_enabled() ? __kpkeys_commit_creds(new, how) : 0;
+	BUILD_BUG_ON(!__builtin_constant_p(how));
+	if (!kpkeys_creds_enabled())
+		return 0;
+	switch (how) {
+	case KPKEYS_COMMIT_EXEC:
+		return __kpkeys_commit_exec_creds(new);
+	case KPKEYS_COMMIT_NSSET:
+		return __kpkeys_commit_nsset_creds(new);
+	default:
+		return __kpkeys_commit_creds(new);
+	}
 }
 
 /**

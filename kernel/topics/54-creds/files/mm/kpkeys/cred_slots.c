@@ -14,7 +14,7 @@
 struct kpkeys_cred_slots kpkeys_cred_slots __page_aligned_data;
 struct kpkeys_cred_lists kpkeys_cred_lists __page_aligned_data;
 
-static DEFINE_MUTEX(grow_lock);
+static DEFINE_MUTEX(cred_room_lock);
 
 static noinline __flatten int publish_cred_slots(void *addr)
 {
@@ -146,7 +146,7 @@ int kpkeys_find_cred_room(int nr)
 
 	if (chunk >= 0)
 		return chunk;
-	guard(mutex)(&grow_lock);
+	guard(mutex)(&cred_room_lock);
 	/* Somebody else may have grown it. */
 	while ((chunk = find_common_room(nr)) < 0 && !err)
 		err = kpkeys_chunks_grow(&chunks, GFP_KERNEL);
@@ -160,7 +160,7 @@ int kpkeys_find_cred_room(int nr)
  */
 int kpkeys_grow_cred_lists(void)
 {
-	guard(mutex)(&grow_lock);
+	guard(mutex)(&cred_room_lock);
 	if (kpkeys_nr_list_chunks())
 		return kpkeys_chunks_grow(&list_chunks, GFP_KERNEL);
 	lists_wanted = true;
@@ -169,7 +169,7 @@ int kpkeys_grow_cred_lists(void)
 
 static void make_room(struct work_struct *work)
 {
-	guard(mutex)(&grow_lock);
+	guard(mutex)(&cred_room_lock);
 	kpkeys_chunks_grow(&chunks, GFP_KERNEL);
 }
 
@@ -197,7 +197,7 @@ int kpkeys_find_cred_room_now(void)
  */
 void kpkeys_creds_freeze(void)
 {
-	mutex_lock(&grow_lock);
+	mutex_lock(&cred_room_lock);
 }
 
 /**
@@ -205,7 +205,7 @@ void kpkeys_creds_freeze(void)
  */
 void kpkeys_creds_thaw(void)
 {
-	mutex_unlock(&grow_lock);
+	mutex_unlock(&cred_room_lock);
 }
 
 /**

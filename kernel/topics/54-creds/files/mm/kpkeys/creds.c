@@ -406,19 +406,9 @@ static noinline __flatten int seal_nsset(unsigned int chunk, struct cred *new)
 	return commit(chunk, new, kpkeys_may_enter);
 }
 
-static int seal_for(enum kpkeys_commit how, unsigned int chunk, struct cred *new)
-{
-	switch (how) {
-	case KPKEYS_COMMIT_EXEC:
-		return seal_exec(chunk, new);
-	case KPKEYS_COMMIT_NSSET:
-		return seal_nsset(chunk, new);
-	default:
-		return seal_commit(chunk, new);
-	}
-}
-
-static int commit_somewhere(struct cred *new, enum kpkeys_commit how)
+/* Who waits for room has on his stack what he goes on with: not by which rule. */
+static __always_inline int commit_somewhere(struct cred *new,
+					    int (*seal)(unsigned int chunk, struct cred *new))
 {
 	int nr, chunk;
 
@@ -426,24 +416,18 @@ static int commit_somewhere(struct cred *new, enum kpkeys_commit how)
 		chunk = kpkeys_find_cred_room(1);
 		if (chunk < 0)
 			return -ENOMEM;
-		nr = seal_for(how, chunk, new);
+		nr = seal(chunk, new);
 	} while (nr == -EAGAIN);
 	return nr;
 }
 
-/**
- * __kpkeys_commit_creds - seal credentials, and put them in force
- * @new: what was prepared
- * @how: what for
- *
- * Return: 0, or -errno: what was in force is, and who asked for others is killed.
- */
-int __kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how)
+static __always_inline int commit_by(int (*seal)(unsigned int chunk, struct cred *new),
+				     struct cred *new)
 {
 	int nr;
 
 	kpkeys_look_at_creds(current);
-	nr = report(commit_somewhere(new, how), new, "credentials that are committed");
+	nr = report(commit_somewhere(new, seal), new, "credentials that are committed");
 	if (nr < 0) {
 		/* It would go on with what it was to give up. */
 		force_sig(SIGKILL);
@@ -453,6 +437,39 @@ int __kpkeys_commit_creds(struct cred *new, enum kpkeys_commit how)
 	rcu_assign_pointer(current->real_cred, __kpkeys_current_real_cred());
 	rcu_assign_pointer(current->cred, __kpkeys_current_cred());
 	return 0;
+}
+
+/**
+ * __kpkeys_commit_creds - seal what a task asks for, and put it in force
+ * @new: what was prepared
+ *
+ * Return: 0, or -errno: what was in force is, and who asked for others is killed.
+ */
+int __kpkeys_commit_creds(struct cred *new)
+{
+	return commit_by(seal_commit, new);
+}
+
+/**
+ * __kpkeys_commit_exec_creds - the same for a program, whose file may grant more
+ * @new: what was prepared
+ *
+ * Return: 0 or -errno.
+ */
+int __kpkeys_commit_exec_creds(struct cred *new)
+{
+	return commit_by(seal_exec, new);
+}
+
+/**
+ * __kpkeys_commit_nsset_creds - the same for a user namespace that there is
+ * @new: what was prepared
+ *
+ * Return: 0 or -errno.
+ */
+int __kpkeys_commit_nsset_creds(struct cred *new)
+{
+	return commit_by(seal_nsset, new);
 }
 
 /* ---- the start ---- */
