@@ -71,6 +71,11 @@ def test_what_is_read_from_the_stack_counts(sections):
     assert sections(function(body))["f"].stores == {"stack": 3}
 
 
+def test_a_base_pointer_that_is_none_is_a_pointer(sections):
+    body = "raise\nmov %rsi, (%rbp)\nlock incq 8(%rbp)\nlower\nret"
+    assert sections(function(body))["f"].stores == {"register": 1, "atomic": 1}
+
+
 def test_calls_count_while_the_gate_is_open(sections):
     found = sections(function("call other\nraise\ncall callee\ncall *%rbx\nlower\ncall other\nret"))["f"]
     assert set(found.calls) == {"callee", "(pointer)"}

@@ -47,6 +47,18 @@ def changed(**fields) -> Finding:
     return replace(FINDING, section=replace(SECTION, **fields))
 
 
+def test_what_leaves_is_left_out():
+    listing = parse_listing(LIST.replace("[scope]", '[scope]\nleaves = ["kexec"]'))
+    assert listing.is_test("kexec", "machine_kexec.c") and not listing.is_test("f", "machine_kexec.c")
+
+
+def test_what_comes_from_user_space_may_have_the_stack_as_well():
+    row = '[[sections]]\nfunctions = ["f"]\nwhy = "x"\nstores = ["stack", "atomic"]\npointers = 1'
+    assert parse_listing(f'[scope]\nfrom-user = ["f"]\n{row}').rows
+    with pytest.raises(ValueError, match="may have waited there"):
+        parse_listing(f'[scope]\nfrom-user = ["g"]\n{row}')
+
+
 def test_a_lane_has_the_rows_and_bounds_of_the_one_it_is_like():
     listing = parse_listing(LIKE)
     assert "h calls g with the gate open" in compare(listing, "new", {"f": FINDING, "h": FINDING}, {})

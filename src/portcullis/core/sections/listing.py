@@ -63,9 +63,9 @@ class Listing:
 
     `helpers` are rows of functions that sections call. `everywhere` are kinds of stores that any section may have,
     `boundaries` patterns of functions that are counted by the name of their group and not entered. `tests` are
-    patterns of source files, `test_functions` names, that are no product. `unfollowed` are functions whose callers
-    are not walked, although they return with the gate open; `unreached` write the register where nothing reaches it;
-    `from_user` are entered from user space, and with what the register has then.
+    patterns of source files, `test_functions` names, that are no product, or that open the gate for good (`leaves`).
+    `unfollowed` are functions whose callers are not walked, although they return with the gate open; `unreached` write
+    the register where nothing reaches it; `from_user` are entered from user space, and with what the register has then.
     """
 
     rows: tuple[Row, ...]
@@ -92,7 +92,7 @@ def parse_listing(text: str) -> Listing:
     data = tomllib.loads(text)
     scope = data.get("scope", {})
     rows, helpers = (
-        tuple(_with_like(_row(each), scope.get("like", {})) for each in data.get(part, ()))
+        tuple(_with_like(_row(each, scope), scope.get("like", {})) for each in data.get(part, ()))
         for part in ("sections", "helpers")
     )
     for some in (rows, helpers):
@@ -112,7 +112,7 @@ def parse_listing(text: str) -> Listing:
         frozenset(scope.get("everywhere", ())),
         {name: tuple(patterns) for name, patterns in data.get("boundaries", {}).items()},
         tuple(scope.get("test-files", ())),
-        frozenset(scope.get("test-functions", ())),
+        frozenset((*scope.get("test-functions", ()), *scope.get("leaves", ()))),
         frozenset(scope.get("unfollowed", ())),
         frozenset(scope.get("unreached", ())),
         frozenset(scope.get("from-user", ())),
@@ -126,7 +126,7 @@ def _each_once(rows: Iterable[Row]) -> None:
             raise ValueError(f"{name} has more than one row")
 
 
-def _row(data: Mapping[str, Any]) -> Row:
+def _row(data: Mapping[str, Any], scope: Mapping[str, Any]) -> Row:
     functions = tuple(data.get("functions", ()))
     where = f"the row of {functions[0]}" if functions else "a row without functions"
     unknown = set(data) - _ROW_WORDS
@@ -135,7 +135,8 @@ def _row(data: Mapping[str, Any]) -> Row:
     if bool(data.get("why")) == bool(data.get("not-closed")):
         raise ValueError(f"{where} must have either why or not-closed")
     through = set(POINTER_KINDS).intersection(data.get("stores", ()))
-    if STACK in data.get("stores", ()) and data.get("why") and (through or data.get("pointers")):
+    writes = data.get("why") and not set(functions) <= set(scope.get("from-user", ()))
+    if STACK in data.get("stores", ()) and writes and (through or data.get("pointers")):
         raise ValueError(f"{where} has the stack and stores through pointers, which may have waited there")
     return Row(
         functions,

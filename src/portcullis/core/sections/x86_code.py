@@ -25,7 +25,7 @@ _LOW = 0xFFFFFFFF  # what an operand has of an address behind the base register
 _STATE_BYTES = 4096
 
 NAMES = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"]
-_RSP, _RBP = 4, 5
+_RSP = 4
 READ_ONLY = frozenset(
     [
         "cmp",
@@ -199,7 +199,7 @@ class Decoder:
             return machine.STRING
         if memory.absolute is not None:
             return f"{machine.GLOBAL} {self._kernel.object_at(memory.absolute) or '?'}"
-        if memory.base in (_RSP, _RBP) and memory.index is None:
+        if memory.base == _RSP and memory.index is None:
             return machine.STACK
         return machine.ATOMIC if atomic else machine.REGISTER
 
