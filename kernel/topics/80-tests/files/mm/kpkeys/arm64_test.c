@@ -17,7 +17,7 @@
 #include "tables.h"
 
 #define TABLE	((pte_t *)page_address(table))
-#define NOTHING	BIT(33 - PAGE_SHIFT)	/* a frame that there is not */
+#define NOTHING	BIT(42 - PAGE_SHIFT)	/* a frame that there is not */
 #define WRITING	(PTE_RDONLY | PTE_WRITE | PTE_DIRTY)
 
 static struct page *table, *victim;
@@ -77,8 +77,18 @@ static void test_split_says_the_level(struct kunit *test)
 /* What is mapped lay on a stack: a page table, writable. */
 static void test_split_maps_no_table(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, fill(page_to_pfn(victim) - 3, KPKEYS_LEVEL_PTE));
-	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[3]));
+	unsigned long pfn = page_to_pfn(victim), first = ALIGN_DOWN(pfn, PTRS_PER_PTE);
+
+	KUNIT_EXPECT_FALSE(test, fill(first, KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[pfn - first]));
+}
+
+/* Behind the last frame a CPU may find the first one. */
+static void test_split_is_of_a_block(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, fill(NOTHING + 1, KPKEYS_LEVEL_PTE));
+	KUNIT_EXPECT_FALSE(test, fill(NOTHING + PTRS_PER_PTE, KPKEYS_LEVEL_PMD));
+	KUNIT_EXPECT_TRUE(test, pte_none(TABLE[0]));
 }
 
 /* Nor how: the kernel does not run what anybody may write. */
@@ -191,6 +201,7 @@ static struct kunit_case arm64_cases[] = {
 	KUNIT_CASE(test_split_fills_a_new_table),
 	KUNIT_CASE(test_split_says_the_level),
 	KUNIT_CASE(test_split_maps_no_table),
+	KUNIT_CASE(test_split_is_of_a_block),
 	KUNIT_CASE(test_split_maps_no_code),
 	KUNIT_CASE(test_table_keeps_its_key),
 	KUNIT_CASE(test_flags_make_no_table_writable),

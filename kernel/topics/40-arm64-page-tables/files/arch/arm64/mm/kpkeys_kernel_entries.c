@@ -83,13 +83,14 @@ static __always_inline bool piece_fits(u64 value, enum kpkeys_frame frame)
 }
 
 /* Tables that are linked to repaint the linear map get their keys behind that. */
-static __always_inline bool pieces_fit(u64 value, unsigned long nr, int level)
+static __always_inline bool pieces_fit(u64 value, unsigned long nr)
 {
 	unsigned long pfn = kpkeys_present_pfn(__pte(value));
 
 	if (kpkeys_state.mode == KPKEYS_AUDIT || !kpkeys_processes_run)
 		return true;
-	if (!IS_ALIGNED(pfn, nr / PTRS_PER_PTE * kpkeys_nr_contiguous(value, level)))
+	/* The last of them may be no frame: a CPU may take its number for another one. */
+	if (!IS_ALIGNED(pfn, nr))
 		return false;
 	if (kpkeys_are_ordinary(pfn, nr))
 		return piece_fits(value, KPKEYS_FRAME_ORDINARY);
@@ -109,7 +110,7 @@ static noinline __flatten bool fill_table(pte_t *table, pte_t pte, unsigned int 
 	kpkeys_reread(level);
 	level = level == KPKEYS_LEVEL_PTE ? level : KPKEYS_LEVEL_PMD;
 	nr = level == KPKEYS_LEVEL_PTE ? 1 : PTRS_PER_PTE;
-	if (!begin_filling(table, level) || !pieces_fit(pte_val(pte), nr * PTRS_PER_PTE, level))
+	if (!begin_filling(table, level) || !pieces_fit(pte_val(pte), nr * PTRS_PER_PTE))
 		return false;
 	for (i = 0; i < PTRS_PER_PTE; i++) {
 		WRITE_ONCE(table[i], pte);
