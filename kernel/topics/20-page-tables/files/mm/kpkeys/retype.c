@@ -200,6 +200,14 @@ noinline __flatten int kpkeys_arrivals_add(const void *addr, unsigned int nr,
 	return ret;
 }
 
+/* Where no memory is, all frames of that offset have one byte. */
+static __always_inline bool is_hole(unsigned long pfn)
+{
+	unsigned long index = pfn / KPKEYS_FRAMES_PER_PAGE;
+
+	return index >= kpkeys_frames.nr || kpkeys_frames.page[index] == kpkeys_no_frames;
+}
+
 /**
  * kpkeys_arrivals_come - look for what leads to a page that is to be a module's
  * @pfn: its page frame
@@ -216,7 +224,7 @@ noinline __flatten bool kpkeys_arrivals_come(unsigned long pfn)
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_reread(pfn);
 	wait_for_step();
-	comes = pfn && !has_begun() &&
+	comes = pfn && !is_hole(pfn) && !has_begun() &&
 		kpkeys_change_frame_now(pfn, KPKEYS_FRAME_ORDINARY,
 					KPKEYS_FRAME_COMING);
 	if (comes) {

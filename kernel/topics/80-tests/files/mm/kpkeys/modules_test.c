@@ -235,6 +235,20 @@ static void test_search_that_began_is_for_no_text(struct kunit *test)
 	kpkeys_arrivals_end();
 }
 
+/* All holes share a page of the table of frames. */
+static void test_hole_is_no_text(struct kunit *test)
+{
+	unsigned long index = 0;
+
+	while (index < kpkeys_frames.nr && kpkeys_frames.page[index] != kpkeys_no_frames)
+		index++;
+	KPKEYS_TEST_REQUIRES(test, index < kpkeys_frames.nr);
+	kpkeys_arrivals_begin();
+	KUNIT_EXPECT_FALSE(test, kpkeys_arrivals_come(index * KPKEYS_FRAMES_PER_PAGE + 1));
+	KUNIT_EXPECT_EQ(test, kpkeys_no_frames[1], KPKEYS_FRAME_ORDINARY);
+	kpkeys_arrivals_end();
+}
+
 /* A CPU may know how to write it by a mapping that is gone. */
 static void test_text_is_sound_behind_a_flush(struct kunit *test)
 {
@@ -321,6 +335,7 @@ static struct kunit_case modules_cases[] = {
 	KUNIT_CASE(test_text_leaves_while_others_key),
 	KUNIT_CASE(test_search_that_began_finds_no_text),
 	KUNIT_CASE(test_search_that_began_is_for_no_text),
+	KUNIT_CASE(test_hole_is_no_text),
 #ifdef CONFIG_KPROBES
 	KUNIT_CASE(test_slots_of_probes_are_text),
 #endif
