@@ -36,9 +36,13 @@ def test_nops(case: Case, machinery: Machinery, row: Row) -> None:
             Case("xen-sections", SECTIONS, lane="xen"),
             Case("arm64-sections", SECTIONS, machine=ARM64),
             Case("arm64-least-sections", SECTIONS, lane="least", machine=ARM64, long=True),
+            Case("arm64-64k-sections", SECTIONS, lane="64k", machine=ARM64, long=True),
+            Case("debian-sections", SECTIONS, lane="debian-cloud-thin", long=True),
+            Case("arm64-debian-sections", SECTIONS, lane="debian-cloud-thin", machine=ARM64, long=True),
         ),
         "sections",
         "arm64-sections",
+        "arm64-64k-sections",
     )
 )
 def test_sections(case: Case, machinery: Machinery, row: Row) -> None:

@@ -28,20 +28,24 @@ static __always_inline bool is_late(unsigned int cpu, const s64 *nr)
 
 /*
  * A CPU that has not forgotten what was @nr keyings ago, or -1. By what is
- * read-only after init: nr_cpu_ids and all other masks change. The number is read
- * where it is each time, so that it does not wait on the stack.
+ * read-only after init: nr_cpu_ids and all other masks change. The mask and the
+ * number are read each time, so that they do not wait on the stack.
  */
 static __always_inline int late_cpu(const s64 *nr)
 {
+	const unsigned long *bits = cpumask_bits(cpu_possible_mask);
 	unsigned long word;
-	unsigned int i, cpu;
+	unsigned int cpu;
 
-	for (i = 0; i < ARRAY_SIZE(cpu_possible_mask->bits); i++) {
-		for (word = cpumask_bits(cpu_possible_mask)[i]; word; word &= word - 1) {
-			cpu = i * BITS_PER_LONG + __ffs(word);
-			if (is_late(cpu, nr))
-				return cpu;
+	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+		word = READ_ONCE(bits[BIT_WORD(cpu)]) >> cpu % BITS_PER_LONG;
+		if (!word) {
+			cpu |= BITS_PER_LONG - 1;
+			continue;
 		}
+		cpu += __ffs(word);
+		if (is_late(cpu, nr))
+			return cpu;
 	}
 	return -1;
 }

@@ -197,13 +197,12 @@ static __always_inline bool change_must_be_asked(pte_t old, pte_t pte,
 /*
  * Change entries up to one that has to be changed with the gate shut. Page
  * tables can be written here, so nothing else happens, and what comes of it is
- * in registers.
+ * in registers. The area is looked up where it is used, and waits nowhere.
  */
 static noinline __flatten unsigned long
 change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 		  unsigned long end)
 {
-	struct vm_area_struct *vma = change->vma;
 	unsigned long from = end, to = addr;
 	unsigned int nr;
 	pte_t old, pte;
@@ -229,12 +228,12 @@ change_in_section(struct ptes_change *change, pte_t *ptep, unsigned long addr,
 				continue;
 			if (is_searched_for(old, nr))
 				break;
-			old = take_changed_pte(vma, addr, ptep, nr);
+			old = take_changed_pte(change->vma, addr, ptep, nr);
 			pte = changed_pte(old, change->prot, change->flags);
 			if (gets_writable(change, pte, addr))
-				pte = mkwrite_changed_pte(pte, vma);
+				pte = mkwrite_changed_pte(pte, change->vma);
 			ask = change_must_be_asked(old, pte, nr);
-			set_changed_pte(vma, addr, ptep, old, ask ? old : pte, nr);
+			set_changed_pte(change->vma, addr, ptep, old, ask ? old : pte, nr);
 			if (ask)
 				break;
 			pages += nr;

@@ -320,7 +320,13 @@ static __always_inline bool push(void *page)
 }
 
 /* In a section. What does not fit into the magazine goes to the depot. */
-static __always_inline bool put_table(void *page, bool local)
+/* Does it go to the magazine? Looked up where it is asked: it waits nowhere. */
+static __always_inline bool is_given(void *page)
+{
+	return page_to_nid(virt_to_page(page)) == (int)kpkeys_kept(given);
+}
+
+static __always_inline bool put_table(void *page)
 {
 	enum kpkeys_put put = kpkeys_table_put(page);
 
@@ -332,7 +338,7 @@ static __always_inline bool put_table(void *page, bool local)
 	kpkeys_reread(page);
 	if (put == KPKEYS_PUT_RESTS)
 		kpkeys_depot_rest(page);
-	else if (!local || !push(page))
+	else if (!is_given(page) || !push(page))
 		kpkeys_depot_put(page);
 	return true;
 }
@@ -349,9 +355,12 @@ static noinline __flatten const void *put_tables(struct page **tables, unsigned 
 
 	guard(kpkeys_hardened_pgtables)();
 	kpkeys_keep(given, nid);
-	for (; nr; nr--, tables++) {
-		page = READ_ONCE(*tables);
-		if (!put_table(page_address(page), page_to_nid(page) == (int)kpkeys_kept(given)))
+	kpkeys_keep(nr, nr);
+	kpkeys_keep(source, (const u64 *)tables);
+	while (kpkeys_kept(nr)) {
+		kpkeys_keep(nr, kpkeys_kept(nr) - 1);
+		page = (struct page *)READ_ONCE(kpkeys_kept(source)[kpkeys_kept(nr)]);
+		if (!put_table(page_address(page)))
 			bad = page_address(page);
 	}
 	return bad;

@@ -167,6 +167,23 @@ static __always_inline struct kpkeys_region *kpkeys_find_region(const void *page
 
 /* ---- pages out ---- */
 
+/* The kernel's own helpers call others in kernels that check their lists. */
+static __always_inline void kpkeys_list_del(struct list_head *entry)
+{
+	__list_del(entry->prev, entry->next);
+	INIT_LIST_HEAD(entry);
+}
+
+static __always_inline void kpkeys_list_add(struct list_head *entry, struct list_head *head)
+{
+	struct list_head *first = head->next;
+
+	first->prev = entry;
+	entry->next = first;
+	entry->prev = head;
+	WRITE_ONCE(head->next, entry);
+}
+
 /*
  * Put a region where its number of free pages says; its node is locked. The
  * fullest are used first, so that others drain and can go back.
@@ -177,10 +194,9 @@ static __always_inline void kpkeys_relink(struct kpkeys_region *region)
 	unsigned int list = region->nr_free * KPKEYS_OCCUPANCY /
 			    (KPKEYS_REGION_PAGES + 1);
 
+	kpkeys_list_del(&region->list);
 	if (region->nr_free)
-		list_move(&region->list, &node->regions[list]);
-	else
-		list_del_init(&region->list);
+		kpkeys_list_add(&region->list, &node->regions[list]);
 }
 
 static __always_inline void take_from_region(struct kpkeys_region *region, unsigned int slot)

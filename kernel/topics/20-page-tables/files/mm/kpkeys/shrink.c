@@ -84,7 +84,7 @@ static noinline __flatten bool unlink_region(struct kpkeys_region *region)
 	kpkeys_node_lock(nid);
 	is_ours = is_spare(node, region);
 	if (is_ours) {
-		list_del_init(&region->list);
+		kpkeys_list_del(&region->list);
 		region->leaving = true;
 		node->nr_free -= region->nr_free;
 		node->nr_owned -= region->nr_owned;

@@ -127,7 +127,7 @@ static noinline void set_other(pte_t *ptep, pte_t pte)
  * @ptep: where
  * @pte: what
  */
-void kpkeys_set_pte(pte_t *ptep, pte_t pte)
+void __flatten kpkeys_set_pte(pte_t *ptep, pte_t pte)
 {
 	if (unlikely(!set_ordinary(ptep, pte)))
 		set_other(ptep, pte);
@@ -156,7 +156,7 @@ static __always_inline int try_set_ordinary(pte_t *ptep, pte_t pte)
  * Return: false if another entry is there. Who tries again would try for ever what
  * must not be written, so that is true.
  */
-bool kpkeys_try_set_pte(pte_t *ptep, pte_t pte)
+bool __flatten kpkeys_try_set_pte(pte_t *ptep, pte_t pte)
 {
 	int done = try_set_ordinary(ptep, pte);
 

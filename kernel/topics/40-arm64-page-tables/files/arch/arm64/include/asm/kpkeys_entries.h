@@ -26,11 +26,18 @@ struct mm_struct;
 #if defined(CONFIG_ARM64_64K_PAGES) && defined(CONFIG_ARM64_PA_BITS_52)
 #define KPKEYS_PHYS_MASK						\
 	((read_sysreg(tcr_el1) >> 32 & 7) < 6 ? GENMASK_ULL(47, 0) : GENMASK_ULL(51, 0))
+/* In a section the mask would wait on the stack until the address is used. */
+#define kpkeys_leads_to_phys(pte)					\
+({									\
+	phys_addr_t __phys = __pte_to_phys(pte) & KPKEYS_PHYS_MASK;	\
+	OPTIMIZER_HIDE_VAR(__phys);					\
+	__phys;								\
+})
 #else
 #define KPKEYS_PHYS_MASK	PHYS_MASK
+#define kpkeys_leads_to_phys(pte)	(__pte_to_phys(pte) & KPKEYS_PHYS_MASK)
 #endif
 
-#define kpkeys_leads_to_phys(pte)	(__pte_to_phys(pte) & KPKEYS_PHYS_MASK)
 #define kpkeys_present_pfn(pte)	PHYS_PFN(kpkeys_leads_to_phys(pte))
 
 /* Neither of these is what an entry that maps memory leads to. */
