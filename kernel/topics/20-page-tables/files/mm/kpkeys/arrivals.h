@@ -37,7 +37,7 @@ static __always_inline int late_cpu(const s64 *nr)
 	unsigned long word;
 	unsigned int cpu;
 
-	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+	for (cpu = 0; cpu < BITS_PER_TYPE(struct cpumask); cpu++) {
 		word = READ_ONCE(bits[BIT_WORD(cpu)]) >> cpu % BITS_PER_LONG;
 		if (!word) {
 			cpu |= BITS_PER_LONG - 1;
