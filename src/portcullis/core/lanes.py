@@ -48,7 +48,7 @@ LANES = {
         Lane("debug", (*_SMALL, "debug"), True, "lockdep, page-table self-tests, write+execute scan"),
         Lane("kasan", (*_SMALL, "kasan"), True, "KASAN with vmalloc shadow"),
         Lane("debug-xen", (*_SMALL, "debug", "xen"), True, "the debug kernel with PARAVIRT_XXL", ("x86",)),
-        Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, as in distribution kernels", ("x86",)),
+        Lane("xen", (*_SMALL, "xen"), True, "PARAVIRT_XXL, -O2 and checks, as in distribution kernels", ("x86",)),
         Lane("kselftests", ("arm64-emulator",), False, "a stock kernel that Linux' own tests run on", ("arm64",)),
         Lane("64k", (*_SMALL, "64k"), True, "64 KiB pages", ("arm64",)),
         Lane("16k", (*_SMALL, "16k"), True, "16 KiB pages, four levels", ("arm64",)),

@@ -319,13 +319,13 @@ static __always_inline bool push(void *page)
 	return true;
 }
 
-/* In a section. What does not fit into the magazine goes to the depot. */
 /* Does it go to the magazine? Looked up where it is asked: it waits nowhere. */
 static __always_inline bool is_given(void *page)
 {
 	return page_to_nid(virt_to_page(page)) == (int)kpkeys_kept(given);
 }
 
+/* In a section. What does not fit into the magazine goes to the depot. */
 static __always_inline bool put_table(void *page)
 {
 	enum kpkeys_put put = kpkeys_table_put(page);
